@@ -1,0 +1,84 @@
+"""Every error a person can meet, cut by what they can do next.
+
+SlipstreamError
+├── InvalidRequest      an option or prompt is wrong: change it
+│   └── ContextFull     the prompt does not fit the context: shorten it
+├── ModelNotFound       nothing at that name or path: check it, or download it
+├── ModelIncomplete     files are missing or cut short: finish the download
+├── UnsupportedModel    we do not know this architecture or format: choose another
+├── PairMismatch        the drafter was made for another target: choose its own
+├── WontFit             not enough memory: smaller model, or shorter context
+├── Busy                the queue is full: try again in `retry_after_s`
+├── EngineFaulted       a forward pass failed, caches cannot be trusted: reload
+└── Closed              the engine is shutting down
+
+Each carries a `code` (stable, for programs), a sentence that says what to do, and the facts behind it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class SlipstreamError(Exception):
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, **facts: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.facts = facts
+
+
+class InvalidRequest(SlipstreamError):
+    code = "invalid_request"
+
+
+class ContextFull(InvalidRequest):
+    code = "context_full"
+
+    def __init__(self, prompt_tokens: int, context: int) -> None:
+        super().__init__(
+            f"prompt is too long: {prompt_tokens} tokens > {context} maximum; "
+            "shorten it or use a model with a larger context",
+            prompt_tokens=prompt_tokens,
+            context=context,
+        )
+
+
+class ModelNotFound(SlipstreamError):
+    code = "model_not_found"
+
+
+class ModelIncomplete(SlipstreamError):
+    code = "model_incomplete"
+
+
+class UnsupportedModel(SlipstreamError):
+    code = "unsupported_model"
+
+
+class PairMismatch(SlipstreamError):
+    code = "pair_mismatch"
+
+
+class WontFit(SlipstreamError):
+    code = "wont_fit"
+
+
+class Busy(SlipstreamError):
+    code = "busy"
+
+    def __init__(self, waiting: int, retry_after_s: float = 1.0) -> None:
+        super().__init__(
+            f"{waiting} requests are already waiting; try again in {retry_after_s:g} s",
+            waiting=waiting,
+            retry_after_s=retry_after_s,
+        )
+
+
+class EngineFaulted(SlipstreamError):
+    code = "engine_faulted"
+
+
+class Closed(SlipstreamError):
+    code = "closed"

@@ -1,0 +1,154 @@
+"""What a job says while it runs. One union; each job ends with exactly one Done or Failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from slipstream.errors import SlipstreamError
+
+
+class Finish(StrEnum):
+    STOP = "stop"  # an end token or a stop string
+    LENGTH = "length"  # max_tokens, or the context is full
+    CANCELLED = "cancelled"
+
+
+def decode_tps(tokens: int, first_s: float, last_s: float) -> float:
+    """Tokens per second of decoding: the one definition of "tok/s" everywhere.
+
+    `tokens` counts all output tokens; the first one belongs to the prefill, so its interval is not counted.
+    0.0 when there are fewer than two.
+    """
+    return (tokens - 1) / (last_s - first_s) if tokens > 1 and last_s > first_s else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Seconds on one monotonic clock, and what was done between them."""
+
+    queued_s: float
+    started_s: float
+    first_token_s: float
+    last_token_s: float
+    prompt_tokens: int
+    reused_tokens: int
+    output_tokens: int
+    rounds: int
+
+    @property
+    def ttft_s(self) -> float:
+        """From the request's arrival to its first token; `reused_tokens` says whether the prompt was cached."""
+        return self.first_token_s - self.queued_s
+
+    @property
+    def prefill_tps(self) -> float:
+        """Prompt tokens computed (not reused) per second."""
+        seconds = self.first_token_s - self.started_s
+        return (self.prompt_tokens - self.reused_tokens) / seconds if seconds > 0 else 0.0
+
+    @property
+    def decode_tps(self) -> float:
+        return decode_tps(self.output_tokens, self.first_token_s, self.last_token_s)
+
+    @property
+    def tokens_per_round(self) -> float:
+        """Tokens after the first, for each target forward that made them."""
+        return (self.output_tokens - 1) / self.rounds if self.rounds else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One verification. `accepted` counts drafts equal to the target's choices, before any stop is applied."""
+
+    position: int  # of the last committed token, whose forward this was
+    source: str  # "dspark", "dflash", "lookup" or "plain"
+    drafted: tuple[int, ...]
+    accepted: int
+    confidence: tuple[float, ...] | None = None  # probability of each draft to be kept, where the drafter says
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The log-probability of a chosen token under the model (before options), and the best alternatives."""
+
+    logprob: float
+    top: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """How sure a choice was: the two best scores, in units of logits."""
+
+    best: float
+    gap: float
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    position: int  # jobs ahead of this one
+
+
+@dataclass(frozen=True, slots=True)
+class Prefill:
+    done: int
+    total: int
+    reused: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One round's worth: never one per token. The first, from the prefill, has no round."""
+
+    text: str
+    tokens: tuple[int, ...]
+    round: Round | None = None
+    logprobs: tuple[Choice, ...] = ()
+    margins: tuple[Margin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    reason: Finish
+    timings: Timings
+    prompt_ids: tuple[int, ...]
+    stop: str | None = None  # the stop string that matched
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    error: SlipstreamError
+
+
+Event = Queued | Prefill | Delta | Done | Failed
+
+
+# What the engine as a whole is doing.
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """No model is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    model: str
+    drafters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    model: str
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Faulted:
+    error: SlipstreamError
+
+
+Status = Empty | Loading | Ready | Working | Faulted

@@ -1,0 +1,82 @@
+"""The one inbox: who asks for work, in what order, and how they take it back. Standard library only."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from slipstream.errors import Busy, Closed
+from slipstream.events import Event, Queued
+from slipstream.types import Request
+
+Sink = Callable[[Event], None]  # called on the engine thread; must not block
+
+DEFAULT_LIMIT = 64
+
+_numbers = itertools.count(1)
+
+
+class Job:
+    """A request, where its events go, and whether it is still wanted."""
+
+    def __init__(self, request: Request, sink: Sink) -> None:
+        self.number = next(_numbers)
+        self.request = request
+        self.sink = sink
+        self.queued_s = time.monotonic()
+        self._cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        """From any thread. Takes effect within one round or one prefill chunk; the job still ends with Done."""
+        self._cancelled.set()
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+
+class Inbox:
+    """A bounded first-in, first-out queue of jobs, closed once."""
+
+    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        self._limit = limit
+        self._jobs: deque[Job] = deque()
+        self._changed = threading.Condition()
+        self._is_closed = False
+
+    def put(self, job: Job) -> None:
+        """Queue a job. Raises Busy when `limit` are waiting, Closed after `close`."""
+        with self._changed:
+            if self._is_closed:
+                raise Closed("the engine is shutting down")
+            if len(self._jobs) >= self._limit:
+                raise Busy(len(self._jobs))
+            # Said before the engine can take the job, so that Queued is always a job's first event.
+            job.sink(Queued(len(self._jobs)))
+            self._jobs.append(job)
+            self._changed.notify()
+
+    def get(self) -> Job | None:
+        """The next job, waiting for one. None once the inbox is closed and empty."""
+        with self._changed:
+            while not self._jobs and not self._is_closed:
+                self._changed.wait()
+            return self._jobs.popleft() if self._jobs else None
+
+    def close(self) -> None:
+        """No more jobs. Those waiting and the one running are cancelled; each still ends with its own event."""
+        with self._changed:
+            self._is_closed = True
+            for job in self._jobs:
+                job.cancel()
+            self._changed.notify_all()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    def __len__(self) -> int:
+        return len(self._jobs)

@@ -1,0 +1,122 @@
+"""What a request is made of. Values only; standard library only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from slipstream.errors import InvalidRequest
+
+MAX_SEED = 2**64 - 1
+
+
+class Mode(StrEnum):
+    """Who drafts. The text is the same under every one of them."""
+
+    AUTO = "auto"  # the loaded drafter, and lookup when the text repeats itself
+    DSPARK = "dspark"
+    DFLASH = "dflash"
+    LOOKUP = "lookup"
+    BASELINE = "baseline"  # plain decoding: nobody drafts
+
+
+class Acceptance(StrEnum):
+    MATCH = "match"  # a draft is kept when it equals the target's own choice (same seed, same text)
+    REJECTION = "rejection"  # classic speculative sampling: same distribution, other text
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the target chooses tokens, and how long. Checked when made: a wrong value raises InvalidRequest."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0  # 0: all
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0  # over prompt and answer; > 1 discourages
+    presence_penalty: float = 0.0  # over the answer
+    frequency_penalty: float = 0.0  # over the answer
+    logit_bias: Mapping[int, float] = field(default_factory=dict[int, float])
+    seed: int = 0
+    max_tokens: int = 512
+    stop: tuple[str, ...] = ()
+    stop_ids: tuple[int, ...] = ()  # beside the model's own end tokens
+    ignore_eos: bool = False  # benchmarks want equal lengths
+    logprobs: int | None = None  # None: off; n: the chosen token's and the n best
+    mode: Mode = Mode.AUTO
+    max_draft: int | None = None  # None: as many as the drafter gives
+    acceptance: Acceptance = Acceptance.MATCH
+    margins: bool = False  # report the gap between the two best choices at every token
+
+    def __post_init__(self) -> None:
+        def need(ok: bool, name: str, value: object, rule: str) -> None:
+            if not ok:
+                raise InvalidRequest(f"{name} must be {rule}, not {value!r}", option=name)
+
+        def number(name: str, low: float, high: float, rule: str) -> None:
+            value: float = getattr(self, name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            need(is_number and math.isfinite(value) and low <= value <= high, name, value, rule)
+
+        def whole(name: str, low: int, high: int, rule: str) -> None:
+            value: int = getattr(self, name)
+            need(isinstance(value, int) and not isinstance(value, bool), name, value, rule)
+            need(low <= value <= high, name, value, rule)
+
+        number("temperature", 0, 100, "a number from 0 to 100")
+        number("top_p", 0, 1, "a number from 0 to 1")
+        number("min_p", 0, 1, "a number from 0 to 1")
+        number("repetition_penalty", 1e-3, 1e3, "a number above 0")
+        number("presence_penalty", -100, 100, "a number from -100 to 100")
+        number("frequency_penalty", -100, 100, "a number from -100 to 100")
+        whole("top_k", 0, 2**31, "0 (all) or a positive whole number")
+        whole("seed", 0, MAX_SEED, "a whole number from 0 to 2**64 - 1")
+        whole("max_tokens", 1, 2**31, "at least 1")
+        if self.logprobs is not None:
+            whole("logprobs", 0, 20, "a whole number from 0 to 20")
+        if self.max_draft is not None:
+            whole("max_draft", 0, 64, "auto or a whole number from 0 to 64")
+        for token, bias in self.logit_bias.items():
+            need(token >= 0 and math.isfinite(bias), "logit_bias", {token: bias}, "finite, by token id")
+        need(all(self.stop), "stop", self.stop, "made of non-empty strings")
+        if self.acceptance is Acceptance.REJECTION and self.margins:
+            raise InvalidRequest("margins are only defined for acceptance='match'", option="margins")
+
+    @property
+    def penalised(self) -> bool:
+        return (self.repetition_penalty, self.presence_penalty, self.frequency_penalty) != (1.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A prompt as it is, without a chat template."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A conversation, rendered by the model's own chat template on the engine thread."""
+
+    messages: tuple[Mapping[str, Any], ...]  # Any: a template may read any JSON value
+    tools: tuple[Mapping[str, Any], ...] = ()
+    template: Mapping[str, Any] = field(default_factory=dict[str, Any])  # extra variables, such as enable_thinking
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A prompt that is already token ids."""
+
+    ids: tuple[int, ...]
+
+
+Prompt = Text | Chat | Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    prompt: Prompt
+    options: Options = field(default_factory=Options)
