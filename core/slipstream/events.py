@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from slipstream.errors import SlipstreamError
+from slipstream.types import ModelInfo
 
 
 class Finish(StrEnum):
@@ -136,14 +137,13 @@ class Loading:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    model: str
-    drafters: tuple[str, ...]
+    model: ModelInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    model: str
-    job: int
+    model: ModelInfo
+    jobs: tuple[int, ...]  # numbers of the jobs running, oldest first
 
 
 @dataclass(frozen=True, slots=True)

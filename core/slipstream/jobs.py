@@ -59,10 +59,10 @@ class Inbox:
             self._jobs.append(job)
             self._changed.notify()
 
-    def get(self) -> Job | None:
-        """The next job, waiting for one. None once the inbox is closed and empty."""
+    def get(self, *, wait: bool = True) -> Job | None:
+        """The next job. None when there is none and `wait` is off, or once the inbox is closed and empty."""
         with self._changed:
-            while not self._jobs and not self._is_closed:
+            while wait and not self._jobs and not self._is_closed:
                 self._changed.wait()
             return self._jobs.popleft() if self._jobs else None
 

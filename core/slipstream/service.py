@@ -5,35 +5,49 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from slipstream.errors import EngineFaulted, SlipstreamError
 from slipstream.events import Done, Event, Failed, Faulted, Finish, Loading, Ready, Status, Timings, Working
 from slipstream.jobs import Inbox, Job
+from slipstream.types import ModelInfo
 
 logger = logging.getLogger(__name__)
+
+MAX_ACTIVE = 4  # jobs that share the engine by turns; the others wait in the inbox
 
 
 class Engine(Protocol):
     """What the loop needs of an engine. Made, used and closed on one thread."""
 
     @property
-    def model(self) -> str: ...
-    @property
-    def drafters(self) -> tuple[str, ...]: ...
-    def run(self, job: Job) -> Iterator[Event]: ...  # ends with one Done; raises SlipstreamError for a bad request
+    def info(self) -> ModelInfo: ...
+
+    def run(self, job: Job) -> Iterator[Event]:
+        """One event at each prefill chunk and each round, a Done at the end.
+
+        Raises SlipstreamError when the request cannot be served. Stops early, with Done, when the job is cancelled.
+        """
+        ...
+
     def close(self) -> None: ...
 
 
 def serve(
-    inbox: Inbox, open_engine: Callable[[], Engine], emit: Callable[[Status], None], *, name: str = "model"
+    inbox: Inbox,
+    open_engine: Callable[[], Engine],
+    emit: Callable[[Status], None],
+    *,
+    name: str = "model",
+    max_active: int = MAX_ACTIVE,
 ) -> None:
     """Open an engine and run jobs until the inbox is closed. Blocks; call it on the thread that is to own MLX.
 
-    An error of a request fails its job alone. Any other exception means that a forward pass broke and the caches
-    are lies: the job fails with EngineFaulted, the status says so, and every later job fails the same way until
-    the program opens a new engine.
+    Up to `max_active` jobs take turns, one prefill chunk or one round each, so that a short one is not stuck behind
+    a long prompt. An error of a request fails its job alone. Any other exception means that a forward pass broke and
+    the caches are lies: every job fails with EngineFaulted until the program opens a new engine.
     """
     emit(Loading(name))
     try:
@@ -44,20 +58,34 @@ def serve(
         return
     except Exception as error:
         logger.exception("loading failed")
-        fault = EngineFaulted(f"loading failed: {type(error).__name__}; see the log, then reload", cause=str(error))
+        fault = EngineFaulted(f"loading failed ({type(error).__name__}: {error}); choose another model or reload")
         emit(Faulted(fault))
         _refuse_all(inbox, fault)
         return
+    turns: deque[tuple[Job, Iterator[Event]]] = deque()
     try:
-        emit(Ready(engine.model, engine.drafters))
-        while (job := inbox.get()) is not None:
-            emit(Working(engine.model, job.number))
-            fault = _run(engine, job, inbox)
-            if fault is not None:
+        emit(Ready(engine.info))
+        while True:
+            if _admit(inbox, engine, turns, max_active):
+                emit(Working(engine.info, tuple(job.number for job, _ in turns)))
+            if not turns:
+                return  # the inbox is closed and empty
+            job, events = turns.popleft()
+            if inbox.is_closed:
+                job.cancel()
+            try:
+                if _turn(job, events):
+                    turns.append((job, events))
+                elif not turns:
+                    emit(Ready(engine.info))
+            except Exception as error:
+                logger.exception("job %d failed", job.number)
+                fault = EngineFaulted(f"the model failed ({type(error).__name__}: {error}); reload it")
+                for failed in (job, *(job for job, _ in turns)):
+                    failed.sink(Failed(fault))
                 emit(Faulted(fault))
                 _refuse_all(inbox, fault)
                 return
-            emit(Ready(engine.model, engine.drafters))
     finally:
         engine.close()
 
@@ -77,37 +105,36 @@ def start(
     return thread
 
 
-def _run(engine: Engine, job: Job, inbox: Inbox) -> EngineFaulted | None:
-    """Run one job to its last event. Returns the fault when the engine cannot go on."""
-    if job.is_cancelled:
-        job.sink(_never_started(job))
-        return None
+def _admit(inbox: Inbox, engine: Engine, turns: deque[tuple[Job, Iterator[Event]]], max_active: int) -> bool:
+    """Give waiting jobs a turn, waiting for one when there is nothing else to do. True when somebody came in."""
+    came_in = False
+    while len(turns) < max_active:
+        job = inbox.get(wait=not turns)
+        if job is None:
+            break
+        # A newcomer goes first: its prompt is short, or it will step aside after one chunk.
+        turns.appendleft((job, engine.run(job)))
+        came_in = True
+    return came_in
+
+
+def _turn(job: Job, events: Iterator[Event]) -> bool:
+    """One event of one job. True while it has more to say."""
     try:
-        for event in engine.run(job):
-            if inbox.is_closed:
-                job.cancel()
-            job.sink(event)
+        event = next(events)
     except SlipstreamError as error:
         job.sink(Failed(error))
-    except Exception as error:
-        logger.exception("job %d failed", job.number)
-        fault = EngineFaulted(
-            f"the engine stopped after an error in the model ({type(error).__name__}); reload the model",
-            cause=str(error),
-        )
-        job.sink(Failed(fault))
-        return fault
-    return None
+        return False
+    job.sink(event)
+    return not isinstance(event, Done)
 
 
 def _refuse_all(inbox: Inbox, error: SlipstreamError) -> None:
     """Fail each job as it comes, so that nobody waits for an engine that is not there."""
     while (job := inbox.get()) is not None:
-        job.sink(_never_started(job) if job.is_cancelled else Failed(error))
+        job.sink(cancelled_before_start(job) if job.is_cancelled else Failed(error))
 
 
-def _never_started(job: Job) -> Done:
+def cancelled_before_start(job: Job) -> Done:
     now = time.monotonic()
     return Done(Finish.CANCELLED, Timings(job.queued_s, now, now, now, 0, 0, 0, 0), ())
-
-

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from slipstream.errors import InvalidRequest
 
@@ -26,6 +26,14 @@ class Mode(StrEnum):
 class Acceptance(StrEnum):
     MATCH = "match"  # a draft is kept when it equals the target's own choice (same seed, same text)
     REJECTION = "rejection"  # classic speculative sampling: same distribution, other text
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What the answer must look like: a JSON schema, a regular expression or a Lark grammar, as text for llguidance."""
+
+    kind: Literal["json_schema", "regex", "lark"]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,7 @@ class Options:
     mode: Mode = Mode.AUTO
     max_draft: int | None = None  # None: as many as the drafter gives
     acceptance: Acceptance = Acceptance.MATCH
+    grammar: Grammar | None = None
     margins: bool = False  # report the gap between the two best choices at every token
 
     def __post_init__(self) -> None:
@@ -120,3 +129,17 @@ Prompt = Text | Chat | Tokens
 class Request:
     prompt: Prompt
     options: Options = field(default_factory=Options)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """The loaded model, as others may know it: no arrays, safe on any thread."""
+
+    name: str  # what the user calls it
+    path: str  # the folder; tokenizer and chat template can be read from it
+    context: int  # tokens of prompt and answer together
+    vocabulary: int
+    drafters: tuple[Mode, ...]  # loaded beside it, best first; LOOKUP and BASELINE always work
+    dtype: str
+    quantisation: str  # "4-bit group 32", or "none"
+    end_ids: tuple[int, ...]
