@@ -1,0 +1,164 @@
+"""What DSpark and DFlash have in common around the backbone: weights, tables bound to the target, and state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+
+from slipstream.drafters.backbone import Backbone, Context, backbone_weights, unpacked
+from slipstream.drafters.formats import Checkpoint, Quantisation, check_pair
+from slipstream.models.families import softcap
+from slipstream.models.target import Target
+
+GROUP_SIZE = 64  # of weights quantised at load, where it divides the width; else 32
+
+
+class BlockState:
+    """One request's drafter context."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @property
+    def length(self) -> int:
+        return self.context.length
+
+
+class BlockDrafter:
+    """Embedding, backbone and output head of a drafter that fills a block of slots at once.
+
+    `dtype` is what it computes in. `bits`: 0 keeps plain weights; 4 or 8 packs plain weights when loaded; None keeps
+    the checkpoint's own packing and packs nothing. Raises PairMismatch when the checkpoint belongs to another target.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, target: Target, *, dtype: mx.Dtype, bits: int | None) -> None:
+        d = checkpoint.descriptor
+        check_pair(
+            checkpoint,
+            hidden=target.hidden_size,
+            layers=target.layer_count,
+            vocabulary=target.vocabulary,
+            target=target.model_type,
+        )
+        self.descriptor = d
+        self.taps = d.taps
+        self.block = d.proposals
+        self._target = target
+        self._dtype = dtype
+        self._bits = bits
+        weights, packing = backbone_weights(checkpoint)
+        self.backbone = Backbone(d, len(d.taps) * target.hidden_size)
+        self._fill(self.backbone, weights, packing)
+        self._own_embed = self._table(checkpoint, "embed_tokens", embedding=True) if d.own_embed else None
+        self._own_head = self._table(checkpoint, "lm_head") if d.own_head else None
+        if d.own_embed:
+            scale = 1.0 if d.embed_scale is None else d.embed_scale
+        else:
+            scale = target.embed_scale if d.embed_scale is None else d.embed_scale
+        self._embed_scale = scale
+        self._masks = self._embed(mx.full((d.block - 1,), d.mask_id, dtype=mx.int32))  # [block - 1, hidden]
+        mx.eval(self._masks, self.backbone.parameters())
+
+    def begin(self) -> BlockState:
+        return BlockState(Context(self.descriptor))
+
+    def observe(self, state: BlockState, tokens: Sequence[int], taps: Mapping[int, mx.array]) -> None:
+        features = mx.concatenate([taps[layer] for layer in self.taps], axis=-1)
+        self.backbone.observe(state.context, features.astype(self._dtype))
+
+    def arrays(self, state: BlockState) -> list[mx.array]:
+        return state.context.arrays()
+
+    def hidden(self, state: BlockState, last: int) -> mx.array:
+        """Final hidden states of every slot [block, hidden]."""
+        return self.backbone.block(state.context, self.slots(last))
+
+    def slots(self, last: int) -> mx.array:
+        """Layer inputs of the block: the anchor's embedding, then masks. [block, hidden]"""
+        anchor = self._embed(mx.array([last], dtype=mx.int32))
+        return mx.concatenate([anchor, self._masks], axis=0)
+
+    def base_logits(self, hidden: mx.array) -> mx.array:
+        """Logits [n, vocabulary] of slots' hidden states, before any Markov bias."""
+        d = self.descriptor
+        if self._own_head is not None:
+            logits = self._own_head(hidden)
+        else:
+            logits = self._target.head_rows(hidden.astype(self._target.dtype))
+        if d.multiplier != 1.0:
+            logits = logits * d.multiplier
+        return logits if d.softcap is None else softcap(logits, d.softcap)
+
+    def _embed(self, tokens: mx.array) -> mx.array:
+        table = self._own_embed
+        rows = self._target.embed_rows(tokens) if table is None else table(tokens)
+        rows = rows.astype(self._dtype)
+        return rows if self._embed_scale == 1.0 else rows * self._embed_scale
+
+    def _table(self, checkpoint: Checkpoint, path: str, *, embedding: bool = False) -> Any:
+        """A Linear or Embedding of the checkpoint, packed as asked."""
+        tensors = unpacked(checkpoint.weights, path, {})
+        module: nn.Module
+        rows = tensors["weight"].shape[0]
+        packing = checkpoint.quantisation.get(path)
+        columns = tensors["weight"].shape[1]
+        if packing:
+            columns = columns * 32 // packing.bits
+        if embedding:
+            module = nn.Embedding(rows, columns)
+        else:
+            module = nn.Linear(columns, rows, bias="bias" in tensors)
+        holder = _Holder(module)
+        named = {f"module.{suffix}": tensor for suffix, tensor in tensors.items()}
+        self._fill(holder, named, {"module": packing} if packing else {})
+        return holder.module
+
+    def _fill(
+        self, module: nn.Module, weights: dict[str, mx.array], packing: dict[str, Quantisation]
+    ) -> None:
+        """Load weights into a module in the asked type and packing."""
+        if packing and self._bits is not None:
+            for path in packing:
+                plain = unpacked(weights, path, packing)
+                for suffix in ("scales", "biases"):
+                    del weights[f"{path}.{suffix}"]
+                weights[f"{path}.weight"] = plain["weight"]
+            packing = {}
+        if packing:
+            _pack(module, lambda path, _: packing.get(path))
+        weights = {name: _cast(tensor, self._dtype) for name, tensor in weights.items()}
+        module.load_weights(list(weights.items()), strict=True)
+        if self._bits:
+            bits = self._bits
+            _pack(module, lambda _, layer: _packing_for(layer, bits))
+
+
+class _Holder(nn.Module):
+    """Gives a lone layer a name, so that nn.quantize can replace it."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+
+def _cast(tensor: mx.array, dtype: mx.Dtype) -> mx.array:
+    return tensor if tensor.dtype == mx.uint32 else tensor.astype(dtype)
+
+
+def _packing_for(layer: nn.Module, bits: int) -> Quantisation | None:
+    width = layer.weight.shape[-1]
+    for group in (GROUP_SIZE, 32):
+        if width % group == 0:
+            return Quantisation(bits, group)
+    return None
+
+
+def _pack(module: nn.Module, rule: Any) -> None:
+    def decide(path: str, layer: nn.Module) -> bool | dict[str, Any]:
+        packing = rule(path, layer) if hasattr(layer, "to_quantized") else None
+        return {"bits": packing.bits, "group_size": packing.group_size} if packing else False
+
+    nn.quantize(module, class_predicate=decide)

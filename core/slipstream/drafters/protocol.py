@@ -1,0 +1,60 @@
+"""The seam between the round and whoever drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import mlx.core as mx
+
+from slipstream.types import Mode
+
+Draw = Callable[[mx.array, int], mx.array]
+"""draw(logits [n, vocabulary], slot) -> tokens [n]: the request's own choice rule and noise, for drafts slot, slot+1…"""
+
+
+@dataclass(slots=True)
+class Proposal:
+    """Drafted tokens, still lazy where a network made them."""
+
+    tokens: mx.array  # [k], int32; k may be 0
+    confidence: mx.array | None = None  # [k]: probability of each draft to be kept, given the ones before
+    logits: mx.array | None = None  # [k, vocabulary]: what the drafts were drawn from; None: certain
+
+    def __len__(self) -> int:
+        return self.tokens.shape[0]
+
+
+class State(Protocol):
+    """What a drafter remembers of one request."""
+
+    @property
+    def length(self) -> int: ...  # committed tokens it has seen; one less than committed between rounds
+
+
+class Drafter(Protocol):
+    """Makes proposals for one target. Nothing it does can change the text, only how fast it comes."""
+
+    @property
+    def mode(self) -> Mode: ...
+    @property
+    def taps(self) -> tuple[int, ...]: ...  # target layers whose hidden states it reads
+    @property
+    def block(self) -> int: ...  # the most tokens it proposes
+
+    def begin(self) -> Any:
+        """Fresh state for a request."""
+        ...
+
+    def observe(self, state: Any, tokens: Sequence[int], taps: Mapping[int, mx.array]) -> None:
+        """The next committed tokens, in order, and the target's hidden states [n, hidden] at them."""
+        ...
+
+    def arrays(self, state: Any) -> list[mx.array]:
+        """What `observe` left to be computed, so that the round can start it early."""
+        ...
+
+    def propose(self, state: Any, last: int, limit: int, draw: Draw) -> Proposal:
+        """Up to `limit` tokens to follow `last`, which is committed and not yet observed."""
+        ...

@@ -1,0 +1,217 @@
+"""The engine: a loaded pair that turns jobs into events. Made, used and closed on one thread."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import mlx.core as mx
+
+from slipstream.drafters.protocol import Drafter
+from slipstream.engine.planner import Drafters, plan
+from slipstream.engine.round import Decoding, Step
+from slipstream.engine.stops import StopStrings
+from slipstream.engine.text import Detokeniser
+from slipstream.errors import ContextFull, PairMismatch
+from slipstream.events import Delta, Done, Event, Finish, Prefill, Timings
+from slipstream.jobs import Job
+from slipstream.models import load
+from slipstream.models.load import Precision
+from slipstream.models.target import Target
+from slipstream.models.tokeniser import Tokeniser
+from slipstream.types import Mode, ModelInfo, Options
+
+logger = logging.getLogger(__name__)
+
+# Tokens of the prompt between two looks at the cancel flag: about 100 ms of work on slow machines.
+CPU_CHUNK = 32
+GPU_CHUNK = 512
+CLEAR_EVERY = 256  # rounds between handing MLX's cached buffers back
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What to load: a target folder, its drafters' folders, and how."""
+
+    target: Path
+    drafters: tuple[Path, ...] = ()
+    name: str = ""
+    precision: Precision = field(default_factory=Precision)
+    kv_bits: int = 0
+
+
+class MlxEngine:
+    """Serves jobs one event at a time; several jobs may be under way, each with its own caches."""
+
+    def __init__(
+        self,
+        target: Target,
+        drafters: Mapping[Mode, Drafter],
+        tokeniser: Tokeniser,
+        info: ModelInfo,
+        *,
+        kv_bits: int = 0,
+        chunk: int | None = None,
+    ) -> None:
+        self.target = target
+        self.drafters = drafters
+        self.tokeniser = tokeniser
+        self.info = info
+        self._kv_bits = kv_bits
+        self._chunk = chunk or (GPU_CHUNK if load.on_gpu() else CPU_CHUNK)
+
+    def run(self, job: Job) -> Iterator[Event]:
+        options = job.request.options
+        started = time.monotonic()
+        prompt = self.tokeniser.encode(job.request.prompt)
+        if len(prompt) >= self.info.context:
+            raise ContextFull(len(prompt), self.info.context)
+        cache = self.target.make_cache(self._kv_bits)
+        fixed = cache.fixed_kinds
+        chosen = plan(self.drafters, options, can_rewind=not fixed)
+        if fixed and any(drafter.block for drafter in chosen):
+            raise PairMismatch(
+                f"{self.info.name} has {' and '.join(fixed)} layers, whose state cannot be taken back when a draft is "
+                "rejected; use --mode baseline",
+                kinds=fixed,
+            )
+        decoding = Decoding(self.target, Drafters(chosen), options, prompt, cache)
+        answer = _Answer(self.tokeniser.decode, options, self.info.end_ids, decoding)
+
+        def timings() -> Timings:
+            return Timings(
+                queued_s=job.queued_s,
+                started_s=started,
+                first_token_s=answer.first_s or time.monotonic(),
+                last_token_s=answer.last_s or time.monotonic(),
+                prompt_tokens=len(prompt),
+                reused_tokens=0,
+                output_tokens=answer.count,
+                rounds=answer.rounds,
+            )
+
+        def done(reason: Finish) -> Done:
+            return Done(reason, timings(), tuple(prompt), answer.stop)
+
+        yield Prefill(0, len(prompt), 0)
+        for finished in decoding.prefill(self._chunk):
+            if job.is_cancelled:
+                yield done(Finish.CANCELLED)
+                return
+            yield Prefill(finished, len(prompt), 0)
+        yield answer.take(decoding.first())
+        while answer.reason is None:
+            if job.is_cancelled:
+                answer.end(Finish.CANCELLED)
+                break
+            yield answer.take(decoding.step())
+            if answer.rounds % CLEAR_EVERY == 0:
+                mx.clear_cache()
+        if rest := answer.rest():
+            yield Delta(rest, ())
+        assert answer.reason is not None
+        yield done(answer.reason)
+
+    def close(self) -> None:
+        """Free the device. On the thread that made the engine, as its last act with MLX."""
+        mx.synchronize()
+        mx.clear_cache()
+
+
+class _Answer:
+    """What came so far, where it ends, and the text that may be shown."""
+
+    def __init__(
+        self,
+        decode: Callable[..., str],
+        options: Options,
+        end_ids: tuple[int, ...],
+        decoding: Decoding,
+    ) -> None:
+        self.count = 0  # tokens, the end token included
+        self.rounds = 0
+        self.first_s = 0.0
+        self.last_s = 0.0
+        self.reason: Finish | None = None
+        self._ends = frozenset(options.stop_ids) | (frozenset() if options.ignore_eos else frozenset(end_ids))
+        self._text = Detokeniser(decode)
+        self._stops = StopStrings(options.stop)
+        self._decoding = decoding
+
+    @property
+    def stop(self) -> str | None:
+        return self._stops.matched
+
+    def take(self, step: Step) -> Delta:
+        """One step's tokens up to where the answer ends. An end token counts as output and has no text."""
+        self.last_s = time.monotonic()
+        self.first_s = self.first_s or self.last_s
+        self.rounds += step.round is not None
+        if not self._stops.has_any:
+            count, text = self._take_all(step)
+        else:
+            count, text = self._take_each(step)
+        self.count += count
+        if self.reason is None and self._decoding.room <= 0:
+            self.reason = Finish.LENGTH
+        return Delta(text, step.tokens[:count], step.round, step.logprobs[:count], step.margins[:count])
+
+    def _take_all(self, step: Step) -> tuple[int, str]:
+        end = next((i for i, token in enumerate(step.tokens) if token in self._ends), None)
+        if end is None:
+            return len(step.tokens), self._text.feed(step.tokens)
+        self.reason = Finish.STOP
+        return end + 1, self._text.feed(step.tokens[:end])
+
+    def _take_each(self, step: Step) -> tuple[int, str]:
+        """Token by token, so that nothing after the token that completes a stop string counts."""
+        shown = ""
+        for index, token in enumerate(step.tokens):
+            if token in self._ends:
+                self.reason = Finish.STOP
+                return index + 1, shown
+            shown += self._stops.feed(self._text.feed([token]))
+            if self._stops.matched is not None:
+                self.reason = Finish.STOP
+                return index + 1, shown
+        return len(step.tokens), shown
+
+    def end(self, reason: Finish) -> None:
+        self.reason = reason
+
+    def rest(self) -> str:
+        """Text that was held back and is now final. Nothing after a stop string."""
+        if self._stops.matched is not None:
+            return ""
+        return self._stops.feed(self._text.finish()) + self._stops.finish()
+
+
+def open_engine(pair: Pair) -> MlxEngine:
+    """Load a pair. Raises the errors of `load_target` and `load_drafter`."""
+    began = time.monotonic()
+    target = load.load_target(pair.target, pair.precision)
+    drafters = {
+        drafter.mode: drafter
+        for drafter in (load.load_drafter(folder, target, pair.precision) for folder in pair.drafters)
+    }
+    tokeniser = Tokeniser(pair.target)
+    info = ModelInfo(
+        name=pair.name or pair.target.name,
+        path=str(pair.target),
+        context=target.context,
+        vocabulary=target.vocabulary,
+        drafters=tuple(drafters),
+        dtype=str(target.dtype).removeprefix("mlx.core."),
+        quantisation=load.quantisation_of(target.model),
+        end_ids=tuple(sorted(tokeniser.end_ids)),
+    )
+    logger.info(
+        "loaded %s with %s in %.1f s",
+        info.name,
+        ", ".join(drafters) or "no drafter",
+        time.monotonic() - began,
+    )
+    return MlxEngine(target, drafters, tokeniser, info, kv_bits=pair.kv_bits)

@@ -1,0 +1,68 @@
+"""Who drafts this round, and how many tokens. Any answer gives the same text; a good one gives it sooner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mlx.core as mx
+
+from slipstream.drafters.lookup import Lookup
+from slipstream.drafters.none import NoDrafter
+from slipstream.drafters.protocol import Draw, Drafter, Proposal
+from slipstream.errors import InvalidRequest
+from slipstream.types import Mode, Options
+
+PLAIN = "plain"  # the source of a round in which nobody drafted
+
+
+def plan(loaded: Mapping[Mode, Drafter], options: Options, *, can_rewind: bool) -> tuple[Drafter, ...]:
+    """The drafters a request uses, in order of precedence. Raises InvalidRequest for one that is not loaded.
+
+    `can_rewind`: whether the target's cache can take rejected drafts back; if not, nothing is drafted in auto.
+    """
+    if (
+        options.max_draft == 0
+        or options.mode is Mode.BASELINE
+        or (options.mode is Mode.AUTO and not can_rewind)
+    ):
+        return (NoDrafter(),)
+    if options.mode is Mode.LOOKUP:
+        return (Lookup(),)
+    if options.mode is Mode.AUTO:
+        networks = [loaded[mode] for mode in (Mode.DSPARK, Mode.DFLASH) if mode in loaded][:1]
+        # Beside a network a copy must be surer, hence the longer match.
+        return (Lookup(4, 5), *networks) if networks else (Lookup(),)
+    if options.mode not in loaded:
+        have = ", ".join(loaded) or "none"
+        raise InvalidRequest(
+            f"no {options.mode} drafter is loaded (loaded: {have}); give one with --drafter or use --mode auto"
+        )
+    return (loaded[options.mode],)
+
+
+class Drafters:
+    """A request's drafters with their states. Every one of them sees every committed token."""
+
+    def __init__(self, drafters: Sequence[Drafter]) -> None:
+        self._states: list[tuple[Drafter, Any]] = [(drafter, drafter.begin()) for drafter in drafters]
+        self.taps = tuple(sorted({tap for drafter in drafters for tap in drafter.taps}))
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        return tuple(state.length for _, state in self._states)
+
+    def observe(self, tokens: Sequence[int], taps: Mapping[int, Any]) -> None:
+        for drafter, state in self._states:
+            drafter.observe(state, tokens, taps)
+
+    def arrays(self) -> list[Any]:
+        return [array for drafter, state in self._states for array in drafter.arrays(state)]
+
+    def propose(self, last: int, limit: int, draw: Draw) -> tuple[str, Proposal]:
+        """The first drafter with something to say, and what it says."""
+        for drafter, state in self._states if limit > 0 else ():
+            proposal = drafter.propose(state, last, limit, draw)
+            if len(proposal):
+                return drafter.mode.value, proposal
+        return PLAIN, Proposal(mx.zeros((0,), dtype=mx.int32))

@@ -1,0 +1,139 @@
+"""One request's decoding: prefill, then rounds of propose, verify, decide, commit.
+
+Invariant between rounds: the target's cache and every drafter's context hold all committed tokens but the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import mlx.core as mx
+
+from slipstream.drafters.protocol import Proposal
+from slipstream.engine.decide import Chooser, Decision
+from slipstream.engine.planner import Drafters
+from slipstream.events import Choice, Margin, Round
+from slipstream.models.cache import TargetCache
+from slipstream.models.target import Target
+from slipstream.types import Options
+
+NOTHING = Proposal(mx.zeros((0,), dtype=mx.int32))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Tokens committed together. The first, made by the prefill, has no round."""
+
+    tokens: tuple[int, ...]
+    round: Round | None
+    logprobs: tuple[Choice, ...]
+    margins: tuple[Margin, ...]
+
+
+class Decoding:
+    """The state of one request. `prefill` to its end, then `step` as often as wanted."""
+
+    def __init__(
+        self, target: Target, drafters: Drafters, options: Options, prompt: Sequence[int], cache: TargetCache
+    ) -> None:
+        self._target = target
+        self._drafters = drafters
+        self._options = options
+        self._prompt = list(prompt)
+        self._cache = cache
+        self._chooser = Chooser(options, target.vocabulary, prompt)
+        self._last = prompt[
+            -1
+        ]  # the newest committed token; after the prefill its own forward has not been run
+        self._committed = len(prompt)  # tokens of prompt and answer
+        self._first_logits: mx.array | None = None
+        self._room = min(options.max_tokens, target.context - len(self._prompt))  # tokens that may still come
+
+    def prefill(self, chunk: int) -> Iterator[int]:
+        """Run the prompt, `chunk` tokens at a time. Yields how many are done after each."""
+        prompt = self._prompt
+        while (done := self._cache.length) < len(prompt):
+            tokens = prompt[done : done + chunk]
+            is_last = done + chunk >= len(prompt)
+            forward = self._target.forward(
+                mx.array(tokens, dtype=mx.int32), self._cache, self._drafters.taps, rows=1 if is_last else 0
+            )
+            self._drafters.observe(tokens, forward.taps)
+            self._first_logits = forward.logits
+            mx.eval(
+                self._cache.state, self._drafters.arrays(), [] if forward.logits is None else forward.logits
+            )
+            yield self._cache.length
+
+    def first(self) -> Step:
+        """The first token of the answer, from the prefill's last row."""
+        assert self._first_logits is not None
+        decision = self._chooser.decide(self._first_logits, NOTHING, self._committed)
+        self._first_logits = None
+        mx.eval(decision.arrays)
+        return self._finish_step((int(decision.tokens.item()),), decision, None)
+
+    def step(self) -> Step:
+        """One round. At most as many tokens as there is room for."""
+        position = self._committed - 1  # of the last committed token
+        draws_from = self._committed
+        source, proposal = self._drafters.propose(
+            self._last,
+            self._limit,
+            lambda logits, slot: self._chooser.draw(logits, draws_from + slot),
+        )
+        rows = mx.concatenate([mx.array([self._last], dtype=mx.int32), proposal.tokens])
+        forward = self._target.forward(rows, self._cache, self._drafters.taps)
+        assert forward.logits is not None
+        decision = self._chooser.decide(forward.logits, proposal, self._committed)
+        # The round's one wait for the device.
+        wanted = [proposal.tokens, *([] if proposal.confidence is None else [proposal.confidence])]
+        mx.eval(decision.arrays, wanted)
+
+        drafted: list[int] = proposal.tokens.tolist()
+        accepted = _accepted(drafted, decision)
+        confidence = None if proposal.confidence is None else tuple(proposal.confidence.tolist())
+        made = Round(position, source, tuple(drafted), accepted, confidence)
+        return self._commit(decision, forward.taps, made)
+
+    @property
+    def room(self) -> int:
+        """Tokens that may still come."""
+        return self._room
+
+    @property
+    def _limit(self) -> int:
+        """Drafts worth making: the target adds one token by itself."""
+        most = self._room - 1
+        return most if self._options.max_draft is None else min(most, self._options.max_draft)
+
+    def _commit(self, decision: Decision, taps: dict[int, mx.array], made: Round) -> Step:
+        drafts = made.drafted[: made.accepted]
+        kept = len(drafts) + 1  # rows: the last committed token and the accepted drafts
+        self._cache.rewind(self._committed + len(drafts))
+        self._drafters.observe([self._last, *drafts], {tap: rows[:kept] for tap, rows in taps.items()})
+        # The drafter's context is computed while Python gets on with the next round.
+        mx.async_eval(self._drafters.arrays())
+        return self._finish_step((*drafts, int(decision.tokens[kept - 1].item())), decision, made)
+
+    def _finish_step(self, tokens: tuple[int, ...], decision: Decision, made: Round | None) -> Step:
+        self._chooser.commit(tokens)
+        self._last = tokens[-1]
+        self._committed += len(tokens)
+        self._room -= len(tokens)
+        assert self._cache.length == self._committed - 1
+        assert set(self._drafters.lengths) == {self._committed - 1}
+        count = len(tokens)
+        return Step(
+            tokens, made, self._chooser.choices(decision, count), self._chooser.margins(decision, count)
+        )
+
+
+def _accepted(drafted: list[int], decision: Decision) -> int:
+    """How many drafts stand before the first that falls."""
+    if decision.accepted is None:
+        kept = [draft == token for draft, token in zip(drafted, decision.tokens.tolist(), strict=False)]
+    else:
+        kept = decision.accepted.tolist()
+    return kept.index(False) if False in kept else len(kept)

@@ -1,0 +1,45 @@
+"""Token ids to text as they come, never half a character."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+REPLACEMENT = "\ufffd"  # what a decoder writes for bytes that are not (yet) a character
+MAX_HELD = 8  # tokens held back at most; a character has four bytes, so waiting longer would not mend it
+
+
+class Detokeniser:
+    """Decodes a growing sequence in pieces. Joined, the pieces are the text of the whole.
+
+    Tokens are decoded together with the piece before them, because many tokenisers drop a leading space or join
+    marks by looking back.
+    """
+
+    def __init__(self, decode: Callable[[Sequence[int]], str]) -> None:
+        self._decode = decode
+        self._ids: list[int] = []
+        self._before = 0  # ids[before:read] are out already and decoded again for the sake of what follows
+        self._read = 0
+        self._given = 0  # characters of ids[read:] that are out
+
+    def feed(self, ids: Sequence[int]) -> str:
+        """The text that is now certain."""
+        self._ids.extend(ids)
+        text = self._tail()
+        certain = text.rstrip(REPLACEMENT)
+        if certain != text and len(self._ids) - self._read <= MAX_HELD:
+            new = certain[self._given :]
+            self._given += len(new)
+            return new
+        new = text[self._given :]
+        self._before, self._read, self._given = self._read, len(self._ids), 0
+        return new
+
+    def finish(self) -> str:
+        """What was held back, as the decoder writes it."""
+        return self._tail()[self._given :]
+
+    def _tail(self) -> str:
+        """The text of ids[read:]."""
+        known = self._decode(self._ids[self._before : self._read])
+        return self._decode(self._ids[self._before :])[len(known) :]

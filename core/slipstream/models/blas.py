@@ -1,0 +1,44 @@
+"""A faster BLAS for MLX on Linux. MLX's Linux wheel carries the reference BLAS; on a Mac there is nothing to do."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import platform
+import sys
+from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+# Where Debian, Fedora and Arch keep OpenBLAS.
+_PLACES = (
+    "/usr/lib/{arch}-linux-gnu/openblas-pthread/libopenblas.so.0",
+    "/usr/lib/{arch}-linux-gnu/libopenblas.so.0",
+    "/usr/lib64/libopenblasp.so.0",
+    "/usr/lib64/libopenblas.so.0",
+    "/usr/lib/libopenblas.so.0",
+)
+
+_loaded: Path | None = None
+
+
+def load_openblas() -> Path | None:
+    """Load a system OpenBLAS so that MLX's float32 products use it; the path, or None when there is none.
+
+    Must come before the first import of mlx in the process, else it has no effect and None is returned.
+    """
+    global _loaded  # noqa: PLW0603 - a library is loaded once for a process
+    if _loaded is not None or sys.platform != "linux" or "mlx.core" in sys.modules:
+        return _loaded
+    for place in _PLACES:
+        path = Path(place.format(arch=platform.machine()))
+        if not path.exists():
+            continue
+        try:
+            ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+        except OSError as error:
+            logger.warning("could not load %s: %s", path, error)
+            continue
+        _loaded = path
+        break
+    return _loaded

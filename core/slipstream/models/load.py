@@ -1,0 +1,164 @@
+"""Folders to a target and its drafters: what is on disk, in which precision, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx.utils import tree_flatten
+from mlx_lm.utils import dequantize_model, load_model
+
+from slipstream.drafters import formats
+from slipstream.drafters.dflash import DFlash
+from slipstream.drafters.dspark import DSpark
+from slipstream.drafters.protocol import Drafter
+from slipstream.errors import ModelIncomplete, ModelNotFound, UnsupportedModel
+from slipstream.models.target import Target
+from slipstream.types import Mode
+
+logger = logging.getLogger(__name__)
+
+DType = Literal["float32", "bfloat16", "float16"]
+DTYPES: dict[str, mx.Dtype] = {"float32": mx.float32, "bfloat16": mx.bfloat16, "float16": mx.float16}
+DRAFTERS = {Mode.DSPARK: DSpark, Mode.DFLASH: DFlash}
+DEFAULT_DRAFTER_BITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """What to compute in. None means: as the model is on a GPU; plain float32 on a CPU, where nothing else is fast."""
+
+    dtype: DType | None = None
+    unpack: bool | None = None  # turn packed weights into plain ones
+    drafter_bits: int | None = None  # 0: plain
+
+
+def on_gpu() -> bool:
+    return mx.default_device() == mx.gpu
+
+
+def load_target(folder: Path, precision: Precision) -> Target:
+    """A target from a model folder.
+
+    Raises ModelNotFound, ModelIncomplete, or UnsupportedModel (architecture, custom code, or failed probe).
+    """
+    check_files(folder)
+    try:
+        model, config = load_model(folder, lazy=True)
+    except FileNotFoundError as error:
+        raise ModelIncomplete(f"{folder} has no weights; finish the download") from error
+    except ValueError as error:
+        raise _refusal(folder, error) from error
+    except RuntimeError as error:
+        raise ModelIncomplete(
+            f"{folder}: the weights cannot be read ({error}); download the model again"
+        ) from error
+    unpack = not on_gpu() if precision.unpack is None else precision.unpack
+    dtype = precision.dtype or (None if on_gpu() else "float32")
+    if dtype is not None:
+        # Scales first: unpacking in their half precision would round every weight once more.
+        model.set_dtype(mx.float32 if unpack else DTYPES[dtype])
+    if unpack:
+        model = dequantize_model(model)
+        if dtype is not None:
+            model.set_dtype(DTYPES[dtype])
+    try:
+        mx.eval(model.parameters())
+    except RuntimeError as error:
+        raise ModelIncomplete(
+            f"{folder}: the weights cannot be read ({error}); download the model again"
+        ) from error
+    model.eval()
+    return Target(model, config)
+
+
+def load_drafter(folder: Path, target: Target, precision: Precision) -> Drafter:
+    """A drafter for a target. Raises what `formats.read` raises, and PairMismatch."""
+    checkpoint = formats.read(folder)
+    bits = precision.drafter_bits
+    if bits is None:
+        # A checkpoint that is packed already stays as it is; on a CPU everything is computed unpacked.
+        bits = (None if checkpoint.quantisation else DEFAULT_DRAFTER_BITS) if on_gpu() else 0
+    return DRAFTERS[checkpoint.descriptor.mode](checkpoint, target, dtype=target.dtype, bits=bits)
+
+
+def quantisation_of(model: nn.Module) -> str:
+    """In words, for people: "4-bit group 32", or "none"."""
+    kinds = {
+        f"{module.bits}-bit group {module.group_size}"
+        for _, module in model.named_modules()
+        if hasattr(module, "bits") and hasattr(module, "group_size")
+    }
+    return ", ".join(sorted(kinds)) or "none"
+
+
+def weight_bytes(model: nn.Module) -> int:
+    return sum(array.nbytes for _, array in tree_flatten(model.parameters()))
+
+
+def check_files(folder: Path) -> None:
+    """Refuse a folder that is no model, or is only half downloaded, naming the first thing that is missing."""
+    if not folder.is_dir():
+        raise ModelNotFound(f"no model at {folder}; check the path or the name", path=str(folder))
+    config = folder / "config.json"
+    if not config.is_file():
+        raise ModelIncomplete(
+            f"{folder} has no config.json, so it is no model folder or only half downloaded"
+        )
+    index = folder / "model.safetensors.index.json"
+    try:
+        json.loads(config.read_text())
+        wanted = set(json.loads(index.read_text())["weight_map"].values()) if index.is_file() else set[str]()
+    except (ValueError, KeyError) as error:
+        raise ModelIncomplete(f"{folder}: {error!r} in its JSON files; download the model again") from error
+    present = {path.name for path in folder.glob("*.safetensors")}
+    if missing := sorted(wanted - present):
+        raise ModelIncomplete(
+            f"{folder} lacks {len(missing)} of {len(wanted)} weight files ({missing[0]}); finish the download",
+            missing=missing,
+        )
+    if not present:
+        raise ModelIncomplete(
+            f"{folder} has no .safetensors weights; finish the download, or choose an MLX model"
+        )
+    for name in sorted(present):
+        _check_safetensors(folder / name)
+
+
+def _check_safetensors(path: Path) -> None:
+    """The header says how long the file must be; a download cut short is found without reading the weights."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > size - 8:
+            raise ModelIncomplete(f"{path} is cut short ({size} bytes); finish the download")
+        try:
+            header: Mapping[str, Any] = json.loads(file.read(length))
+            end = max(
+                (entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"),
+                default=0,
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ModelIncomplete(f"{path} is damaged; download it again") from error
+    if size < 8 + length + end:
+        raise ModelIncomplete(f"{path} is cut short: {size} of {8 + length + end} bytes; finish the download")
+
+
+def _refusal(folder: Path, error: ValueError) -> ModelIncomplete | UnsupportedModel:
+    """mlx-lm reports several things as ValueError; what a person can do about them differs."""
+    text = str(error)
+    if "parameters not in model" in text or "Missing" in text or "shape" in text:
+        return ModelIncomplete(
+            f"{folder}: weights and config do not belong together ({text[:200]}); download it again"
+        )
+    if "custom module" in text or "trust_remote_code" in text:
+        return UnsupportedModel(
+            f"{folder} wants to run code of its own, which is refused; choose another model"
+        )
+    return UnsupportedModel(f"{folder}: {text}; choose a model of another architecture")
