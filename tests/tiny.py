@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -16,6 +16,7 @@ from slipstream.drafters import formats
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.protocol import Draw, Proposal
+from slipstream.models.host import ints
 from slipstream.models.target import Target
 from slipstream.types import Mode
 
@@ -56,17 +57,19 @@ def target(precision: str = "float32", *, model_type: str = "llama", seed: int =
     return Target(model, config)
 
 
+def _parameters(model: nn.Module) -> list[tuple[str, mx.array]]:
+    return cast(list[tuple[str, mx.array]], tree_flatten(model.parameters()))
+
+
 def randomise(model: nn.Module, seed: int) -> None:
     """Weights large enough that the model's choices depend on its context."""
     keys = iter(mx.random.split(mx.random.key(seed), 200))
     weights = [
         (
             name,
-            value
-            if "norm" in name
-            else mx.random.normal(value.shape, key=next(keys)) * value.shape[-1] ** -0.5 * 2,
+            value if "norm" in name else mx.random.normal(value.shape, key=next(keys)) * value.shape[-1] ** -0.5 * 2,
         )
-        for name, value in tree_flatten(model.parameters())
+        for name, value in _parameters(model)
     ]
     model.update(tree_unflatten(weights))
 
@@ -102,9 +105,7 @@ def drafter_config(mode: Mode, *, markov: str = "vanilla", block: int = 7) -> di
     }
 
 
-def write_drafter(
-    folder: Path, mode: Mode, *, own_tables: bool = False, seed: int = 1, **config: Any
-) -> Path:
+def write_drafter(folder: Path, mode: Mode, *, own_tables: bool = False, seed: int = 1, **config: Any) -> Path:
     """A random drafter checkpoint on disk."""
     folder.mkdir(parents=True, exist_ok=True)
     settings = drafter_config(mode, **config)
@@ -125,9 +126,7 @@ def write_drafter(
     shapes = formats.expected_shapes(described) | {"fc.weight": tuple(weights["fc.weight"].shape)}
     keys = iter(mx.random.split(mx.random.key(seed), len(shapes)))
     tensors = {
-        name: mx.ones(shape)
-        if "norm" in name
-        else mx.random.normal(shape, key=next(keys)) * shape[-1] ** -0.5
+        name: mx.ones(shape) if "norm" in name else mx.random.normal(shape, key=next(keys)) * shape[-1] ** -0.5
         for name, shape in shapes.items()
     }
     mx.save_safetensors(str(folder / "model.safetensors"), tensors)
@@ -152,7 +151,7 @@ class Half:
     def propose(self, state: Any, last: int, limit: int, draw: Draw) -> Proposal:
         proposal = self._drafter.propose(state, last, limit, draw)
         at = state.length + 1 - self._prompt_length
-        tokens: list[int] = proposal.tokens.tolist()
+        tokens = ints(proposal.tokens)
         for index in range(len(tokens)):
             if at + index < len(self._answer) and (at + index) * 2654435761 % 7 < 5:
                 tokens[index] = self._answer[at + index]

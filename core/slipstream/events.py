@@ -79,10 +79,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """How sure a choice was: the two best scores, in units of logits."""
+    """How clear a choice was, in units of logits."""
 
-    best: float
-    gap: float
+    logit: float  # of the chosen token
+    gap: float  # between the two best scores
+    at_edge: bool  # a hair's breadth more or less of top-k, top-p or min-p would have changed the choice
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from slipstream.errors import InvalidRequest
 
@@ -66,14 +66,14 @@ class Options:
                 raise InvalidRequest(f"{name} must be {rule}, not {value!r}", option=name)
 
         def number(name: str, low: float, high: float, rule: str) -> None:
-            value: float = getattr(self, name)
+            value: object = getattr(self, name)
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            need(is_number and math.isfinite(value) and low <= value <= high, name, value, rule)
+            need(is_number and low <= cast(float, value) <= high, name, value, rule)  # NaN compares false
 
         def whole(name: str, low: int, high: int, rule: str) -> None:
-            value: int = getattr(self, name)
-            need(isinstance(value, int) and not isinstance(value, bool), name, value, rule)
-            need(low <= value <= high, name, value, rule)
+            value: object = getattr(self, name)
+            is_whole = isinstance(value, int) and not isinstance(value, bool)
+            need(is_whole and low <= cast(int, value) <= high, name, value, rule)
 
         number("temperature", 0, 100, "a number from 0 to 100")
         number("top_p", 0, 1, "a number from 0 to 1")

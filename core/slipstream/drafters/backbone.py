@@ -1,6 +1,6 @@
 """The network that DSpark and DFlash share: a small Qwen3-style transformer over [context rows ; block slots].
 
-Context rows come from the target's hidden states, block slots are the anchor and mask tokens. drafters.md §1.2–1.4, §2.1.
+Context rows come from the target's hidden states; block slots are the anchor and mask tokens (docs/drafters.md).
 """
 
 from __future__ import annotations
@@ -175,9 +175,7 @@ def backbone_weights(checkpoint: Checkpoint) -> tuple[dict[str, mx.array], dict[
     return out, packed
 
 
-def unpacked(
-    weights: dict[str, mx.array], path: str, packing: dict[str, Quantisation]
-) -> dict[str, mx.array]:
+def unpacked(weights: dict[str, mx.array], path: str, packing: dict[str, Quantisation]) -> dict[str, mx.array]:
     """A module's tensors with the weight as plain numbers."""
     tensors = _tensors(weights, path)
     if (kind := packing.get(path)) is None:

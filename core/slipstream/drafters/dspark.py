@@ -5,16 +5,15 @@ from __future__ import annotations
 import mlx.core as mx
 
 from slipstream.drafters.formats import Checkpoint
-from slipstream.drafters.network import BlockDrafter, BlockState
+from slipstream.drafters.network import BlockDrafter, BlockState, Tables
 from slipstream.drafters.protocol import Draw, Proposal
-from slipstream.models.target import Target
 from slipstream.types import Mode
 
 
 class DSpark(BlockDrafter):
     mode = Mode.DSPARK
 
-    def __init__(self, checkpoint: Checkpoint, target: Target, *, dtype: mx.Dtype, bits: int | None) -> None:
+    def __init__(self, checkpoint: Checkpoint, target: Tables, *, dtype: mx.Dtype, bits: int | None) -> None:
         super().__init__(checkpoint, target, dtype=dtype, bits=bits)
         d = self.descriptor
         self._w1 = self._table(checkpoint, "markov_head.markov_w1", embedding=True) if d.markov else None
@@ -38,9 +37,7 @@ class DSpark(BlockDrafter):
         first = self.descriptor.first
         memory: mx.array | None = None
         token = mx.array([last], dtype=mx.int32)
-        if (
-            first and self._joint is not None
-        ):  # the recurrence starts at slot 0 even where it predicts nothing
+        if first and self._joint is not None:  # the recurrence starts at slot 0 even where it predicts nothing
             _, _, memory = self.bias(token, hidden[:1], memory)
         tokens: list[mx.array] = []
         embedded: list[mx.array] = []

@@ -89,9 +89,7 @@ def read(folder: Path) -> Checkpoint:
     try:
         descriptor = _describe(mode, config, weights)
     except (KeyError, TypeError, ValueError) as error:
-        raise UnsupportedModel(
-            f"{config_path} lacks or misstates {error}; this drafter cannot be read"
-        ) from error
+        raise UnsupportedModel(f"{config_path} lacks or misstates {error}; this drafter cannot be read") from error
     quantisation = _quantisation(config, weights)
     _check_tensors(folder, descriptor, weights, quantisation)
     return Checkpoint(descriptor, weights, quantisation)
@@ -100,9 +98,7 @@ def read(folder: Path) -> Checkpoint:
 def _load_weights(folder: Path) -> dict[str, mx.array]:
     files = sorted(folder.glob("*.safetensors"))
     if not files:
-        raise ModelIncomplete(
-            f"{folder} has no .safetensors file; download the drafter again", path=str(folder)
-        )
+        raise ModelIncomplete(f"{folder} has no .safetensors file; download the drafter again", path=str(folder))
     weights: dict[str, mx.array] = {}
     for file in files:
         try:
@@ -121,24 +117,15 @@ def _detect(folder: Path, config: dict[str, Any], weights: dict[str, mx.array]) 
     label = names[0] if names else str(config.get("model_type"))
 
     def refuse(what: str) -> UnsupportedModel:
-        return UnsupportedModel(
-            f"{folder}: {what} drafters ({label}) are not supported yet; choose another drafter"
-        )
+        return UnsupportedModel(f"{folder}: {what} drafters ({label}) are not supported yet; choose another drafter")
 
     if "fc.weight" not in weights:
-        raise UnsupportedModel(
-            f"{folder} is not a DSpark or DFlash drafter (it has no fc.weight); choose another"
-        )
+        raise UnsupportedModel(f"{folder} is not a DSpark or DFlash drafter (it has no fc.weight); choose another")
     if "speculators_config" in config or "speculators_model_type" in config:
         raise refuse("speculators-packaged")
-    if (
-        any("conv." in name or name.startswith("candidate_selector.") for name in weights)
-        or "DFlash2" in label
-    ):
+    if any("conv." in name or name.startswith("candidate_selector.") for name in weights) or "DFlash2" in label:
         raise refuse("DFlash 2")
-    if str(config.get("model_type", "")).startswith("gemma4") or any(
-        "layer_scalar" in name for name in weights
-    ):
+    if str(config.get("model_type", "")).startswith("gemma4") or any("layer_scalar" in name for name in weights):
         raise refuse("Gemma-4 DSpark")
     if config.get("model_type") != "qwen3" or any("sink" in name for name in weights):
         raise refuse(str(config.get("model_type")))
@@ -240,9 +227,7 @@ def _quantisation(config: dict[str, Any], weights: dict[str, mx.array]) -> dict[
     if table is None:
         raise UnsupportedModel("the drafter's weights are packed but its config has no 'quantization' entry")
     if table.get("mode", "affine") != "affine":
-        raise UnsupportedModel(
-            f"drafters quantised as {table['mode']!r} are not supported; use an affine or bf16 one"
-        )
+        raise UnsupportedModel(f"drafters quantised as {table['mode']!r} are not supported; use an affine or bf16 one")
     out: dict[str, Quantisation] = {}
     for path in packed:
         entry: dict[str, Any] = table[path] if isinstance(table.get(path), dict) else table
@@ -297,27 +282,19 @@ def _check_tensors(
     expected = expected_shapes(d)
     found = {name for name in weights if not name.endswith((".scales", ".biases"))} - {"fc.weight"}
     if missing := sorted(expected.keys() - found):
-        raise ModelIncomplete(
-            f"{folder} lacks {len(missing)} tensors ({missing[0]}, …); download the drafter again"
-        )
+        raise ModelIncomplete(f"{folder} lacks {len(missing)} tensors ({missing[0]}, …); download the drafter again")
     if extra := sorted(found - expected.keys()):
-        raise UnsupportedModel(
-            f"{folder} has tensors this format does not ({', '.join(extra[:3])}); cannot be used"
-        )
+        raise UnsupportedModel(f"{folder} has tensors this format does not ({', '.join(extra[:3])}); cannot be used")
     for name, shape in expected.items():
         actual = unpacked_shape(name, weights, quantisation)
         if actual != shape:
             raise PairMismatch(f"{folder}: {name} is {list(actual)}, but its config says {list(shape)}")
     width = unpacked_shape("fc.weight", weights, quantisation)
     if width[0] != d.hidden or width[1] % len(d.taps):
-        raise PairMismatch(
-            f"{folder}: fc.weight is {list(width)}, which does not divide into {len(d.taps)} taps"
-        )
+        raise PairMismatch(f"{folder}: fc.weight is {list(width)}, which does not divide into {len(d.taps)} taps")
 
 
-def unpacked_shape(
-    name: str, weights: dict[str, mx.array], quantisation: dict[str, Quantisation]
-) -> tuple[int, ...]:
+def unpacked_shape(name: str, weights: dict[str, mx.array], quantisation: dict[str, Quantisation]) -> tuple[int, ...]:
     shape = tuple(weights[name].shape)
     packed = quantisation.get(name.removesuffix(".weight"))
     return shape if packed is None else (*shape[:-1], shape[-1] * 32 // packed.bits)
@@ -329,14 +306,10 @@ def check_pair(checkpoint: Checkpoint, *, hidden: int, layers: int, vocabulary: 
     width = unpacked_shape("fc.weight", checkpoint.weights, checkpoint.quantisation)[1] // len(d.taps)
 
     def refuse(what: str, **facts: object) -> PairMismatch:
-        return PairMismatch(
-            f"this drafter was made for another model than {target}: {what}; choose its own", **facts
-        )
+        return PairMismatch(f"this drafter was made for another model than {target}: {what}; choose its own", **facts)
 
     if width != hidden:
-        raise refuse(
-            f"it reads hidden states of {width}, the target's have {hidden}", drafter=width, target=hidden
-        )
+        raise refuse(f"it reads hidden states of {width}, the target's have {hidden}", drafter=width, target=hidden)
     if max(d.taps) >= layers or min(d.taps) < -1:
         raise refuse(f"it taps layers {list(d.taps)}, the target has {layers}", taps=d.taps, layers=layers)
     if d.target_layers is not None and d.target_layers != layers:
@@ -344,10 +317,6 @@ def check_pair(checkpoint: Checkpoint, *, hidden: int, layers: int, vocabulary: 
     if not (d.own_embed and d.own_head) and d.hidden != hidden:
         raise refuse(f"its width is {d.hidden} and it has no embedding of its own, the target's is {hidden}")
     if d.vocabulary != vocabulary:
-        raise refuse(
-            f"it has {d.vocabulary} tokens, the target {vocabulary}", drafter=d.vocabulary, target=vocabulary
-        )
+        raise refuse(f"it has {d.vocabulary} tokens, the target {vocabulary}", drafter=d.vocabulary, target=vocabulary)
     if not 0 <= d.mask_id < vocabulary:
-        raise refuse(
-            f"its mask token {d.mask_id} is outside the target's {vocabulary} tokens", mask=d.mask_id
-        )
+        raise refuse(f"its mask token {d.mask_id} is outside the target's {vocabulary} tokens", mask=d.mask_id)

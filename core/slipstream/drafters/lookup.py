@@ -48,20 +48,14 @@ class LookupState:
                 continue
             gram = (*text[len(text) - size + 1 :], last) if size > 1 else (last,)
             for end in self.ends.get(gram, ()):
-                if (
-                    0 < end < len(text)
-                ):  # in a run of one token the latest ends where the text does: nothing follows
+                if 0 < end < len(text):  # in a run of one token the latest ends where the text does: nothing follows
                     return end, size + self._further(end - size, len(text) - size)
         return 0, 0
 
     def _further(self, left: int, right: int) -> int:
         """How many tokens before text[left] and before text[right + 1] agree, going back."""
         count = 0
-        while (
-            count < MAX_MATCH
-            and left - 1 - count >= 0
-            and self.text[left - 1 - count] == self.text[right - count]
-        ):
+        while count < MAX_MATCH and left - 1 - count >= 0 and self.text[left - 1 - count] == self.text[right - count]:
             count += 1
         return count
 

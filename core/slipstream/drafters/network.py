@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -11,9 +11,23 @@ import mlx.nn as nn
 from slipstream.drafters.backbone import Backbone, Context, backbone_weights, unpacked
 from slipstream.drafters.formats import Checkpoint, Quantisation, check_pair
 from slipstream.models.families import softcap
-from slipstream.models.target import Target
 
 GROUP_SIZE = 64  # of weights quantised at load, where it divides the width; else 32
+
+
+class Tables(Protocol):
+    """What a drafter needs of its target: the tables it may be bound to, and the numbers that must agree."""
+
+    model_type: str
+    hidden_size: int
+    layer_count: int
+    vocabulary: int
+    embed_scale: float
+
+    @property
+    def dtype(self) -> mx.Dtype: ...
+    def embed_rows(self, tokens: mx.array) -> mx.array: ...
+    def head_rows(self, hidden: mx.array) -> mx.array: ...
 
 
 class BlockState:
@@ -34,7 +48,7 @@ class BlockDrafter:
     the checkpoint's own packing and packs nothing. Raises PairMismatch when the checkpoint belongs to another target.
     """
 
-    def __init__(self, checkpoint: Checkpoint, target: Target, *, dtype: mx.Dtype, bits: int | None) -> None:
+    def __init__(self, checkpoint: Checkpoint, target: Tables, *, dtype: mx.Dtype, bits: int | None) -> None:
         d = checkpoint.descriptor
         check_pair(
             checkpoint,
@@ -101,24 +115,16 @@ class BlockDrafter:
     def _table(self, checkpoint: Checkpoint, path: str, *, embedding: bool = False) -> Any:
         """A Linear or Embedding of the checkpoint, packed as asked."""
         tensors = unpacked(checkpoint.weights, path, {})
-        module: nn.Module
-        rows = tensors["weight"].shape[0]
-        packing = checkpoint.quantisation.get(path)
-        columns = tensors["weight"].shape[1]
-        if packing:
+        rows, columns = tensors["weight"].shape
+        if packing := checkpoint.quantisation.get(path):
             columns = columns * 32 // packing.bits
-        if embedding:
-            module = nn.Embedding(rows, columns)
-        else:
-            module = nn.Linear(columns, rows, bias="bias" in tensors)
+        module = nn.Embedding(rows, columns) if embedding else nn.Linear(columns, rows, bias="bias" in tensors)
         holder = _Holder(module)
         named = {f"module.{suffix}": tensor for suffix, tensor in tensors.items()}
         self._fill(holder, named, {"module": packing} if packing else {})
         return holder.module
 
-    def _fill(
-        self, module: nn.Module, weights: dict[str, mx.array], packing: dict[str, Quantisation]
-    ) -> None:
+    def _fill(self, module: nn.Module, weights: dict[str, mx.array], packing: dict[str, Quantisation]) -> None:
         """Load weights into a module in the asked type and packing."""
         if packing and self._bits is not None:
             for path in packing:
@@ -148,7 +154,7 @@ def _cast(tensor: mx.array, dtype: mx.Dtype) -> mx.array:
     return tensor if tensor.dtype == mx.uint32 else tensor.astype(dtype)
 
 
-def _packing_for(layer: nn.Module, bits: int) -> Quantisation | None:
+def _packing_for(layer: Any, bits: int) -> Quantisation | None:
     width = layer.weight.shape[-1]
     for group in (GROUP_SIZE, 32):
         if width % group == 0:

@@ -11,7 +11,7 @@ import mlx.core as mx
 from slipstream.types import Mode
 
 Draw = Callable[[mx.array, int], mx.array]
-"""draw(logits [n, vocabulary], slot) -> tokens [n]: the request's own choice rule and noise, for drafts slot, slot+1…"""
+"""draw(logits [n, vocabulary], slot) -> tokens [n]: the request's own rule and noise, for drafts slot, slot + 1, …"""
 
 
 @dataclass(slots=True)

@@ -7,13 +7,14 @@ as it can be (Daliri, Musco, Suresh 2025), and the text does not depend on who d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mlx.core as mx
 
 from slipstream.drafters.protocol import Proposal
 from slipstream.engine.sampling import Salt, gumbel, rejection, truncate, uniform
 from slipstream.events import Choice, Margin
+from slipstream.models.host import floats, rows
 from slipstream.types import Acceptance, Options
 
 
@@ -22,15 +23,14 @@ class Decision:
     """Lazy results of one verification of k drafts; `arrays` is what the round evaluates, once."""
 
     tokens: mx.array  # [k + 1]: row n is the token after n accepted drafts
-    accepted: (
-        mx.array | None
-    )  # [k] bool, rejection only; otherwise a draft is kept when it equals its row's token
+    accepted: mx.array | None  # [k] bool, rejection only; otherwise a draft is kept when it equals its row's token
     logprobs: mx.array | None  # [k + 1, vocabulary] log-probabilities under the model, when asked for
-    scores: mx.array | None  # [k + 1, vocabulary], when margins are asked for
+    margins: tuple[mx.array, mx.array, mx.array] | None  # [k + 1] each: logit, gap, at the edge of truncation
 
     @property
     def arrays(self) -> list[mx.array]:
-        return [a for a in (self.tokens, self.accepted, self.logprobs, self.scores) if a is not None]
+        optional = (self.accepted, self.logprobs, *(self.margins or ()))
+        return [self.tokens, *(array for array in optional if array is not None)]
 
 
 class Chooser:
@@ -59,17 +59,17 @@ class Chooser:
         options = self.options
         logits = logits.astype(mx.float32)
         scores = self._filtered(logits, proposal.tokens)
-        accepted = None
+        accepted, noise = None, None
         if self._uses_rejection:
             tokens, accepted = self._reject(scores, proposal, position)
         else:
             if self.is_sampling:
-                scores = scores + gumbel(options.seed, position, logits.shape[0], self._vocabulary)
+                noise = gumbel(options.seed, position, logits.shape[0], self._vocabulary)
+                scores = scores + noise
             tokens = mx.argmax(scores, axis=-1).astype(mx.int32)
-        logprobs = None
-        if options.logprobs is not None:
-            logprobs = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
-        return Decision(tokens, accepted, logprobs, scores if options.margins else None)
+        logprobs = logits - mx.logsumexp(logits, axis=-1, keepdims=True) if options.logprobs is not None else None
+        margins = self._margins(logits, proposal.tokens, scores, noise, tokens) if options.margins else None
+        return Decision(tokens, accepted, logprobs, margins)
 
     def draw(self, logits: mx.array, position: int) -> mx.array:
         """Draft tokens [n] from a drafter's logits [n, vocabulary] for positions from `position` on."""
@@ -92,30 +92,52 @@ class Chooser:
         if decision.logprobs is None:
             return ()
         top = self.options.logprobs or 0
-        rows = decision.logprobs[:count]
-        chosen = mx.take_along_axis(rows, decision.tokens[:count, None], axis=-1)[:, 0].tolist()
-        best = mx.argsort(-rows, axis=-1)[:, :top] if top else mx.zeros((count, 0), dtype=mx.int32)
-        values = mx.take_along_axis(rows, best, axis=-1).tolist()
+        table = decision.logprobs[:count]
+        chosen = mx.take_along_axis(table, decision.tokens[:count, None], axis=-1)[:, 0]
+        best = mx.argsort(-table, axis=-1)[:, :top]
+        values = mx.take_along_axis(table, best, axis=-1)
         return tuple(
             Choice(logprob, tuple(zip(ids, logprobs, strict=True)))
-            for logprob, ids, logprobs in zip(chosen, best.tolist(), values, strict=True)
+            for logprob, ids, logprobs in zip(floats(chosen), rows(best), rows(values), strict=True)
         )
 
     def margins(self, decision: Decision, count: int) -> tuple[Margin, ...]:
-        """The gap between the two best scores of the first `count` decisions, in units of logits."""
-        if decision.scores is None:
+        """How clear each of the first `count` decisions was, in units of logits."""
+        if decision.margins is None:
             return ()
-        unit = self.options.temperature if self.is_sampling else 1.0
-        best = mx.sort(mx.topk(decision.scores[:count], 2, axis=-1), axis=-1).tolist()
-        return tuple(Margin(high * unit, (high - low) * unit) for low, high in best)
+        return tuple(
+            Margin(logit, gap, bool(at_edge))
+            for logit, gap, at_edge in rows(mx.stack(list(decision.margins), axis=-1)[:count])
+        )
 
-    def _filtered(self, logits: mx.array, drafts: mx.array | None) -> mx.array:
+    def _margins(
+        self, logits: mx.array, drafts: mx.array, scores: mx.array, noise: mx.array | None, tokens: mx.array
+    ) -> tuple[mx.array, mx.array, mx.array]:
+        """Chosen logit, gap to the runner-up, and whether a hair's breadth of truncation would change the choice."""
+        unit = self.options.temperature if self.is_sampling else 1.0
+        best = mx.sort(mx.topk(scores, 2, axis=-1), axis=-1)
+        at_edge = mx.zeros(tokens.shape, dtype=mx.bool_)
+        if noise is not None:
+            options = self.options
+            for step in (-1, 1):
+                moved = replace(
+                    options,
+                    top_k=max(1, options.top_k + step) if options.top_k else 0,
+                    top_p=min(1.0, max(0.0, options.top_p + step * 0.005)) if options.top_p < 1 else 1.0,
+                    min_p=min(1.0, options.min_p * (1 + step * 0.02)),
+                )
+                other = mx.argmax(self._filtered(logits, drafts, moved) + noise, axis=-1)
+                at_edge = at_edge | (other != tokens)
+        logit = mx.take_along_axis(logits, tokens[:, None], axis=-1)[:, 0]
+        return logit, (best[:, 1] - best[:, 0]) * unit, at_edge.astype(mx.float32)
+
+    def _filtered(self, logits: mx.array, drafts: mx.array | None, options: Options | None = None) -> mx.array:
         """The request's chain: penalties, bias, temperature, truncation. Rows are at successive positions.
 
         `drafts`: tokens that row n has n of behind it, beside what is committed. None: rows are drafts themselves,
         and what was drafted before them in this block is not counted.
         """
-        options = self.options
+        options = options or self.options
         if self._seen is not None and self._counts is not None:
             logits = self._penalised(logits, drafts, self._seen, self._counts)
         if self._bias is not None:
@@ -126,9 +148,7 @@ class Chooser:
         scores = (logits - mx.max(logits, axis=-1, keepdims=True)) / options.temperature
         return truncate(scores, options.top_k, options.top_p, options.min_p)
 
-    def _penalised(
-        self, logits: mx.array, drafts: mx.array | None, seen: mx.array, counts: mx.array
-    ) -> mx.array:
+    def _penalised(self, logits: mx.array, drafts: mx.array | None, seen: mx.array, counts: mx.array) -> mx.array:
         options = self.options
         rows_seen, rows_counts = seen[None], counts[None]
         if drafts is not None and drafts.shape[0]:
@@ -142,9 +162,7 @@ class Chooser:
         said = (rows_counts > 0).astype(mx.float32)
         return logits - options.presence_penalty * said - options.frequency_penalty * rows_counts
 
-    def _reject(
-        self, scores: mx.array, proposal: Proposal, position: int
-    ) -> tuple[mx.array, mx.array | None]:
+    def _reject(self, scores: mx.array, proposal: Proposal, position: int) -> tuple[mx.array, mx.array | None]:
         seed, count = self.options.seed, len(proposal)
         target_probs = mx.softmax(scores, axis=-1, precise=True)
         accepted = None

@@ -9,7 +9,7 @@ import mlx.core as mx
 
 from slipstream.drafters.lookup import Lookup
 from slipstream.drafters.none import NoDrafter
-from slipstream.drafters.protocol import Draw, Drafter, Proposal
+from slipstream.drafters.protocol import Drafter, Draw, Proposal
 from slipstream.errors import InvalidRequest
 from slipstream.types import Mode, Options
 
@@ -21,11 +21,7 @@ def plan(loaded: Mapping[Mode, Drafter], options: Options, *, can_rewind: bool) 
 
     `can_rewind`: whether the target's cache can take rejected drafts back; if not, nothing is drafted in auto.
     """
-    if (
-        options.max_draft == 0
-        or options.mode is Mode.BASELINE
-        or (options.mode is Mode.AUTO and not can_rewind)
-    ):
+    if options.max_draft == 0 or options.mode is Mode.BASELINE or (options.mode is Mode.AUTO and not can_rewind):
         return (NoDrafter(),)
     if options.mode is Mode.LOOKUP:
         return (Lookup(),)

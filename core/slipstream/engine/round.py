@@ -15,6 +15,7 @@ from slipstream.engine.decide import Chooser, Decision
 from slipstream.engine.planner import Drafters
 from slipstream.events import Choice, Margin, Round
 from slipstream.models.cache import TargetCache
+from slipstream.models.host import floats, ints
 from slipstream.models.target import Target
 from slipstream.types import Options
 
@@ -43,9 +44,7 @@ class Decoding:
         self._prompt = list(prompt)
         self._cache = cache
         self._chooser = Chooser(options, target.vocabulary, prompt)
-        self._last = prompt[
-            -1
-        ]  # the newest committed token; after the prefill its own forward has not been run
+        self._last = prompt[-1]  # the newest committed token; after the prefill its own forward has not been run
         self._committed = len(prompt)  # tokens of prompt and answer
         self._first_logits: mx.array | None = None
         self._room = min(options.max_tokens, target.context - len(self._prompt))  # tokens that may still come
@@ -61,9 +60,7 @@ class Decoding:
             )
             self._drafters.observe(tokens, forward.taps)
             self._first_logits = forward.logits
-            mx.eval(
-                self._cache.state, self._drafters.arrays(), [] if forward.logits is None else forward.logits
-            )
+            mx.eval(self._cache.state, self._drafters.arrays(), [] if forward.logits is None else forward.logits)
             yield self._cache.length
 
     def first(self) -> Step:
@@ -72,7 +69,7 @@ class Decoding:
         decision = self._chooser.decide(self._first_logits, NOTHING, self._committed)
         self._first_logits = None
         mx.eval(decision.arrays)
-        return self._finish_step((int(decision.tokens.item()),), decision, None)
+        return self._finish_step((ints(decision.tokens)[0],), decision, None)
 
     def step(self) -> Step:
         """One round. At most as many tokens as there is room for."""
@@ -91,9 +88,9 @@ class Decoding:
         wanted = [proposal.tokens, *([] if proposal.confidence is None else [proposal.confidence])]
         mx.eval(decision.arrays, wanted)
 
-        drafted: list[int] = proposal.tokens.tolist()
+        drafted = ints(proposal.tokens)
         accepted = _accepted(drafted, decision)
-        confidence = None if proposal.confidence is None else tuple(proposal.confidence.tolist())
+        confidence = None if proposal.confidence is None else tuple(floats(proposal.confidence))
         made = Round(position, source, tuple(drafted), accepted, confidence)
         return self._commit(decision, forward.taps, made)
 
@@ -115,7 +112,7 @@ class Decoding:
         self._drafters.observe([self._last, *drafts], {tap: rows[:kept] for tap, rows in taps.items()})
         # The drafter's context is computed while Python gets on with the next round.
         mx.async_eval(self._drafters.arrays())
-        return self._finish_step((*drafts, int(decision.tokens[kept - 1].item())), decision, made)
+        return self._finish_step((*drafts, ints(decision.tokens)[kept - 1]), decision, made)
 
     def _finish_step(self, tokens: tuple[int, ...], decision: Decision, made: Round | None) -> Step:
         self._chooser.commit(tokens)
@@ -125,15 +122,13 @@ class Decoding:
         assert self._cache.length == self._committed - 1
         assert set(self._drafters.lengths) == {self._committed - 1}
         count = len(tokens)
-        return Step(
-            tokens, made, self._chooser.choices(decision, count), self._chooser.margins(decision, count)
-        )
+        return Step(tokens, made, self._chooser.choices(decision, count), self._chooser.margins(decision, count))
 
 
 def _accepted(drafted: list[int], decision: Decision) -> int:
     """How many drafts stand before the first that falls."""
     if decision.accepted is None:
-        kept = [draft == token for draft, token in zip(drafted, decision.tokens.tolist(), strict=False)]
+        kept = [draft == token for draft, token in zip(drafted, ints(decision.tokens), strict=False)]
     else:
-        kept = decision.accepted.tolist()
+        kept = [bool(flag) for flag in ints(decision.accepted)]
     return kept.index(False) if False in kept else len(kept)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.models import cache as mlx_caches
 
@@ -32,9 +31,7 @@ class TargetCache:
     """What the target remembers of one request. `length` rows; `rewind` drops the newest."""
 
     def __init__(self, model: nn.Module, kv_bits: int = 0) -> None:
-        self.layers: list[Any] = [
-            _rewindable(layer, kv_bits) for layer in mlx_caches.make_prompt_cache(model)
-        ]
+        self.layers: list[Any] = [_rewindable(layer, kv_bits) for layer in mlx_caches.make_prompt_cache(model)]
         self.length = 0
 
     @property

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import mlx.core as mx
 import mlx.nn as nn
-from mlx.utils import tree_flatten
 from mlx_lm.utils import dequantize_model, load_model
 
 from slipstream.drafters import formats
@@ -56,9 +55,7 @@ def load_target(folder: Path, precision: Precision) -> Target:
     except ValueError as error:
         raise _refusal(folder, error) from error
     except RuntimeError as error:
-        raise ModelIncomplete(
-            f"{folder}: the weights cannot be read ({error}); download the model again"
-        ) from error
+        raise ModelIncomplete(f"{folder}: the weights cannot be read ({error}); download the model again") from error
     unpack = not on_gpu() if precision.unpack is None else precision.unpack
     dtype = precision.dtype or (None if on_gpu() else "float32")
     if dtype is not None:
@@ -71,9 +68,7 @@ def load_target(folder: Path, precision: Precision) -> Target:
     try:
         mx.eval(model.parameters())
     except RuntimeError as error:
-        raise ModelIncomplete(
-            f"{folder}: the weights cannot be read ({error}); download the model again"
-        ) from error
+        raise ModelIncomplete(f"{folder}: the weights cannot be read ({error}); download the model again") from error
     model.eval()
     return Target(model, config)
 
@@ -98,19 +93,13 @@ def quantisation_of(model: nn.Module) -> str:
     return ", ".join(sorted(kinds)) or "none"
 
 
-def weight_bytes(model: nn.Module) -> int:
-    return sum(array.nbytes for _, array in tree_flatten(model.parameters()))
-
-
 def check_files(folder: Path) -> None:
     """Refuse a folder that is no model, or is only half downloaded, naming the first thing that is missing."""
     if not folder.is_dir():
         raise ModelNotFound(f"no model at {folder}; check the path or the name", path=str(folder))
     config = folder / "config.json"
     if not config.is_file():
-        raise ModelIncomplete(
-            f"{folder} has no config.json, so it is no model folder or only half downloaded"
-        )
+        raise ModelIncomplete(f"{folder} has no config.json, so it is no model folder or only half downloaded")
     index = folder / "model.safetensors.index.json"
     try:
         json.loads(config.read_text())
@@ -124,9 +113,7 @@ def check_files(folder: Path) -> None:
             missing=missing,
         )
     if not present:
-        raise ModelIncomplete(
-            f"{folder} has no .safetensors weights; finish the download, or choose an MLX model"
-        )
+        raise ModelIncomplete(f"{folder} has no .safetensors weights; finish the download, or choose an MLX model")
     for name in sorted(present):
         _check_safetensors(folder / name)
 
@@ -154,11 +141,7 @@ def _refusal(folder: Path, error: ValueError) -> ModelIncomplete | UnsupportedMo
     """mlx-lm reports several things as ValueError; what a person can do about them differs."""
     text = str(error)
     if "parameters not in model" in text or "Missing" in text or "shape" in text:
-        return ModelIncomplete(
-            f"{folder}: weights and config do not belong together ({text[:200]}); download it again"
-        )
+        return ModelIncomplete(f"{folder}: weights and config do not belong together ({text[:200]}); download it again")
     if "custom module" in text or "trust_remote_code" in text:
-        return UnsupportedModel(
-            f"{folder} wants to run code of its own, which is refused; choose another model"
-        )
+        return UnsupportedModel(f"{folder} wants to run code of its own, which is refused; choose another model")
     return UnsupportedModel(f"{folder}: {text}; choose a model of another architecture")

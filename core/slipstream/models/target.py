@@ -13,6 +13,7 @@ import mlx.nn as nn
 from slipstream.errors import UnsupportedModel
 from slipstream.models.cache import TargetCache
 from slipstream.models.families import family
+from slipstream.models.host import number
 
 EMBEDDING_TAP = -1  # the input of the first layer, after the embedding scale
 
@@ -103,8 +104,8 @@ class Target:
         own = self.model(tokens[None], cache=self.make_cache().layers)[0].astype(mx.float32)
         ours = self.forward(tokens, self.make_cache(), taps=(self.layer_count - 1,)).logits
         assert ours is not None
-        difference = mx.max(mx.abs(own - ours.astype(mx.float32))).item()
-        scale = mx.max(mx.abs(own)).item()
+        difference = number(mx.max(mx.abs(own - ours.astype(mx.float32))))
+        scale = number(mx.max(mx.abs(own)))
         if not difference <= 1e-2 * max(scale, 1.0):  # also refuses NaN
             raise UnsupportedModel(
                 f"architecture {self.model_type!r}: logits differ from the model's own by {difference:.3g}, so "
