@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from slipstream.errors import Busy, Closed
-from slipstream.events import Event, Queued
+from slipstream.events import Done, Event, Failed, Queued
 from slipstream.types import Request
 
 Sink = Callable[[Event], None]  # called on the engine thread; must not block
@@ -80,3 +81,35 @@ class Inbox:
 
     def __len__(self) -> int:
         return len(self._jobs)
+
+
+class Waiting:
+    """A job seen from a thread that may wait: iterate over its events to the last.
+
+    Interrupted (Ctrl-C), it can be cancelled and iterated further. Raises Busy or Closed when the inbox is.
+    """
+
+    def __init__(self, inbox: Inbox, request: Request) -> None:
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._is_over = False
+        self.job = Job(request, self._events.put)
+        inbox.put(self.job)
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        if self._is_over:
+            raise StopIteration
+        event = self._events.get()
+        self._is_over = isinstance(event, Done | Failed)
+        return event
+
+
+def events_of(inbox: Inbox, request: Request) -> Iterator[Event]:
+    """Run one request and hand out its events. Leaving early cancels the job. Raises Busy or Closed."""
+    waiting = Waiting(inbox, request)
+    try:
+        yield from waiting
+    finally:
+        waiting.job.cancel()

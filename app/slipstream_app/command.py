@@ -1,0 +1,28 @@
+"""The `slipstream` command as installed: the command line, and the window when no command is given."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+
+from slipstream import cli
+
+RACE = "uv run slipstream race"
+
+
+def main() -> int:
+    return cli.main(without_command=open_window)
+
+
+def open_window() -> int:
+    """Open the window, or say why not and what to do instead."""
+    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        print(f"There is no display to open a window on. The same race, in the terminal:  {RACE}")
+        return 0
+    if importlib.util.find_spec("PySide6") is None:
+        print(f"The window needs PySide6 (pip install PySide6-Essentials). Without it:  {RACE}")
+        return 0
+    from slipstream_app.main import run
+
+    return run()

@@ -1,0 +1,183 @@
+"""Command-line options shared by the commands, and what they become."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import secrets
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipstream.errors import InvalidRequest
+from slipstream.events import Faulted, Ready, Status
+from slipstream.jobs import Inbox
+from slipstream.service import Engine, start
+from slipstream.types import Acceptance, Mode, ModelInfo, Options
+
+
+def add_pair(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("model")
+    group.add_argument("--model", help="folder, GGUF file or Hugging Face name (default: the built-in pair)")
+    group.add_argument(
+        "--drafter",
+        action="append",
+        help="folder or name of a drafter made for the model; may be given twice; 'none' for no drafter",
+    )
+    group.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="what to compute in")
+    group.add_argument(
+        "--drafter-bits", type=int, choices=(0, 4, 8), help="pack the drafter's weights (default: 4 on a GPU, else 0)"
+    )
+    group.add_argument("--kv-bits", type=int, choices=(0, 4, 8), default=0, help="pack the KV cache (0: do not)")
+
+
+def add_sampling(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
+    group = parser.add_argument_group("decoding")
+    group.add_argument("--max-tokens", type=int, default=max_tokens, help="at most so many tokens (%(default)s)")
+    group.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (%(default)s)")
+    group.add_argument("--top-p", type=float, default=1.0)
+    group.add_argument("--top-k", type=int, default=0)
+    group.add_argument("--min-p", type=float, default=0.0)
+    group.add_argument("--repetition-penalty", type=float, default=1.0)
+    group.add_argument("--presence-penalty", type=float, default=0.0)
+    group.add_argument("--frequency-penalty", type=float, default=0.0)
+    group.add_argument(
+        "--logit-bias", action="append", default=[], metavar="ID=BIAS", help="add BIAS to a token's logit; repeatable"
+    )
+    group.add_argument("--seed", type=int, help="the same seed gives the same text (default: a new one)")
+    group.add_argument("--stop", action="append", default=[], help="end the answer before this text; repeatable")
+    group.add_argument("--stop-id", action="append", default=[], type=int, help="end at this token id; repeatable")
+    group.add_argument("--ignore-eos", action="store_true", help="go on past the model's own end")
+    group.add_argument("--max-draft", default="auto", help="draft at most so many tokens a round, or auto")
+    group.add_argument(
+        "--acceptance",
+        choices=[kind.value for kind in Acceptance],
+        default=Acceptance.MATCH.value,
+        help="match: the seed decides the text; rejection: the same distribution, another text",
+    )
+
+
+def options(args: argparse.Namespace, mode: Mode = Mode.AUTO, *, logprobs: int | None = None) -> Options:
+    """Raises InvalidRequest, naming the option."""
+    seed = args.seed
+    if seed is None:
+        seed = 0 if args.temperature == 0 else secrets.randbits(32)
+    return Options(
+        temperature=args.temperature,
+        top_p=args.top_p,
+        top_k=args.top_k,
+        min_p=args.min_p,
+        repetition_penalty=args.repetition_penalty,
+        presence_penalty=args.presence_penalty,
+        frequency_penalty=args.frequency_penalty,
+        logit_bias=_biases(args.logit_bias),
+        seed=seed,
+        max_tokens=args.max_tokens,
+        stop=tuple(args.stop),
+        stop_ids=tuple(args.stop_id),
+        ignore_eos=args.ignore_eos,
+        logprobs=logprobs,
+        mode=mode,
+        max_draft=_max_draft(args.max_draft),
+        acceptance=Acceptance(args.acceptance),
+    )
+
+
+def _max_draft(value: str) -> int | None:
+    if value == "auto":
+        return None
+    try:
+        return int(value)
+    except ValueError as error:
+        raise InvalidRequest(f"--max-draft must be auto or a whole number, not {value!r}") from error
+
+
+def _biases(pairs: list[str]) -> dict[int, float]:
+    out: dict[int, float] = {}
+    for pair in pairs:
+        token, _, bias = pair.partition("=")
+        try:
+            out[int(token)] = float(bias)
+        except ValueError as error:
+            raise InvalidRequest(f"--logit-bias must be ID=BIAS such as 42=-5, not {pair!r}") from error
+        if not math.isfinite(out[int(token)]):
+            raise InvalidRequest(f"--logit-bias must be finite, not {pair!r}")
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """An engine that is up on its own thread."""
+
+    inbox: Inbox
+    info: ModelInfo
+
+
+@contextmanager
+def serving(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Generator[Serving]:
+    """Load the pair that `args` name, with the drafters that `modes` need, and serve it while the block runs.
+
+    Raises what loading raised.
+    """
+    inbox = Inbox()
+    news: list[Status] = []
+    changed = threading.Event()
+
+    def note(status: Status) -> None:
+        if isinstance(status, Ready | Faulted):
+            news.append(status)
+            changed.set()
+
+    thread = start(inbox, lambda: open_pair(args, modes), note)
+    try:
+        changed.wait()
+        match news[0]:
+            case Ready(info):
+                yield Serving(inbox, info)
+            case Faulted(error):
+                raise error
+            case _:
+                raise AssertionError(news)
+    finally:
+        inbox.close()
+        thread.join()
+
+
+def open_pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Engine:
+    """Resolve names to folders and load them. On the engine's thread, which is the first to import MLX."""
+    from slipstream.engine.engine import Pair, open_engine
+    from slipstream.models.load import Precision
+    from slipstream.store import demo, local
+
+    given: list[str] = args.drafter or []
+    wanted = {mode for mode in modes if mode in (Mode.DSPARK, Mode.DFLASH)}
+    if Mode.AUTO in modes:
+        wanted.add(Mode.DSPARK)
+    if args.model is None:
+        target, name = demo.target(), demo.NAME
+    else:
+        target, name = local.resolve(args.model), Path(args.model).name
+    if given:
+        drafters = tuple(local.resolve(name) for name in given if name != "none")
+    elif args.model is None:
+        drafters = tuple(path for mode, path in demo.drafters().items() if mode in wanted)
+    else:
+        drafters = ()
+    precision = Precision(dtype=args.dtype, drafter_bits=args.drafter_bits)
+    return open_engine(Pair(target, drafters, name, precision, args.kv_bits))
+
+
+def read_prompt(args: argparse.Namespace) -> str:
+    """--prompt, or a file. Raises InvalidRequest when it is empty or cannot be read."""
+    if args.prompt_file is not None:
+        try:
+            text = args.prompt_file.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidRequest(f"{args.prompt_file} cannot be read ({error}); give a text file") from error
+    else:
+        text = args.prompt
+    if not text or not text.strip():
+        raise InvalidRequest("the prompt is empty; write something to answer")
+    return text

@@ -1,0 +1,228 @@
+"""`slipstream race`: plain against speculative decoding, side by side, with the verdict."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.columns import Columns
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text as Styled
+
+from slipstream.commands.options import add_pair, add_sampling, options, serving
+from slipstream.errors import InvalidRequest
+from slipstream.events import Delta, Done, Event, Prefill, decode_tps
+from slipstream.measure import race as races
+from slipstream.measure.prompts import DEFAULT, Question
+from slipstream.measure.result import versions
+from slipstream.measure.verdict import Verdict
+from slipstream.types import Acceptance, Mode, ModelInfo
+
+NAMES = {
+    Mode.BASELINE: "plain",
+    Mode.DSPARK: "DSpark",
+    Mode.DFLASH: "DFlash",
+    Mode.LOOKUP: "lookup",
+    Mode.AUTO: "auto",
+}
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("race", help="plain against speculative decoding, side by side")
+    parser.add_argument("--prompt", action="append", help="a question of your own; repeatable")
+    parser.add_argument("--raw-prompt", action="store_true", help="the prompts as they are, without the chat template")
+    parser.add_argument("--arms", help="modes to race against plain, such as dspark,lookup (default: every drafter)")
+    parser.add_argument("--trials", type=int, default=3, help="runs of each arm on each question (%(default)s)")
+    parser.add_argument("--report", type=Path, help="write the result to a .json or .md file")
+    add_pair(parser)
+    add_sampling(parser, max_tokens=64)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 0: identical, or ties only; 1: different."""
+    chosen = options(args)
+    if chosen.acceptance is Acceptance.REJECTION:
+        raise InvalidRequest("a race compares texts, and --acceptance rejection makes another one; use match")
+    if args.trials < 1:
+        raise InvalidRequest(f"--trials must be at least 1, not {args.trials}")
+    if args.report is not None and args.report.suffix not in (".json", ".md"):
+        raise InvalidRequest(f"--report must end in .json or .md, not {args.report.name}")
+    arms = _arms(args.arms)
+    questions = tuple(Question("own", text) for text in args.prompt or ()) or DEFAULT
+    console = Console()
+    with serving(args, arms or (Mode.DSPARK, Mode.DFLASH)) as engine:
+        modes = (Mode.BASELINE, *(arms or engine.info.drafters or (Mode.LOOKUP,)))
+        console.print(
+            f"[bold]{engine.info.name}[/] · {engine.info.dtype} · {engine.info.quantisation} · {chosen_words(args)}"
+        )
+        with _watching(console, modes) as watch:
+            race = races.race(
+                engine.inbox,
+                questions,
+                modes,
+                chosen,
+                dtype=engine.info.dtype,
+                trials=args.trials,
+                raw=args.raw_prompt,
+                watch=watch,
+            )
+    console.print(table(race))
+    console.print(verdict_line(race))
+    if args.report is not None:
+        _write(args.report, race, engine.info)
+        console.print(f"Report: {args.report}")
+    return 1 if race.verdict is Verdict.DIFFERENT else 0
+
+
+def chosen_words(args: argparse.Namespace) -> str:
+    sampling = f"temperature {args.temperature:g}, seed {args.seed}" if args.temperature else "greedy"
+    return f"{sampling}, {args.max_tokens} tokens, {args.trials} trials"
+
+
+def _arms(value: str | None) -> tuple[Mode, ...]:
+    if value is None:
+        return ()
+    try:
+        modes = tuple(Mode(name.strip()) for name in value.split(","))
+    except ValueError as error:
+        have = ", ".join(mode.value for mode in Mode if mode is not Mode.BASELINE)
+        raise InvalidRequest(f"--arms must be of {have}, not {value!r}") from error
+    return tuple(mode for mode in dict.fromkeys(modes) if mode is not Mode.BASELINE)
+
+
+class _watching:  # noqa: N801 - used as a context manager, like a function
+    """Two columns that fill while the arms run; a line for each run where there is no terminal."""
+
+    def __init__(self, console: Console, modes: tuple[Mode, ...]) -> None:
+        self._console = console
+        self._modes = modes
+        self._live = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
+        self._key: tuple[Question, int] | None = None
+        self._panes: dict[Mode, _Pane] = {}
+
+    def __enter__(self) -> races.Watch:
+        if self._live is not None:
+            self._live.start()
+        return self._watch
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def _watch(self, question: Question, mode: Mode, trial: int, event: Event) -> None:
+        if self._key != (question, trial):
+            self._key, self._panes = (question, trial), {arm: _Pane() for arm in self._modes}
+        pane = self._panes[mode]
+        pane.note(event)
+        if self._live is not None:
+            width = max(30, self._console.width // min(len(self._modes), 2) - 2)
+            height = max(6, (self._console.height - 4) // -(-len(self._modes) // 2))
+            panels = [pane.panel(NAMES[arm], width, height) for arm, pane in self._panes.items()]
+            title = Styled(f"{question.kind}, trial {trial + 1}: {question.text}", style="dim", overflow="ellipsis")
+            self._live.update(Columns([title, *panels], width=width))
+        elif isinstance(event, Done):
+            self._console.print(
+                f"{question.kind:>6} trial {trial + 1} {NAMES[mode]:>7}: {event.timings.decode_tps:.2f} tok/s, "
+                f"{event.timings.tokens_per_round:.2f} tokens per round"
+            )
+
+
+class _Pane:
+    """What one arm has said so far."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.tokens = 0
+        self.state = "waiting"
+        self._began = self._last = 0.0
+
+    def note(self, event: Event) -> None:
+        match event:
+            case Prefill():
+                self.state = f"reading {event.done}/{event.total}"
+            case Delta():
+                import time
+
+                self._last = time.monotonic()
+                self._began = self._began or self._last
+                self.text += event.text
+                self.tokens += len(event.tokens)
+                self.state = f"{decode_tps(self.tokens, self._began, self._last):.1f} tok/s"
+            case Done():
+                self.state = f"{event.timings.decode_tps:.1f} tok/s · {event.timings.tokens_per_round:.2f} per round"
+            case _:
+                pass
+
+    def panel(self, name: str, width: int, height: int) -> Panel:
+        lines = Styled(self.text).wrap(Console(width=width), width - 4)[-(height - 2) :]
+        return Panel(Styled("\n").join(lines), title=name, subtitle=self.state, width=width, height=height)
+
+
+def table(race: races.Race) -> Table:
+    kinds = list(dict.fromkeys(run.question.kind for run in race.runs))
+    out = Table(title=f"median of {race.trials} trials (lowest–highest)")
+    for name in ("arm", "tok/s", "against plain", *kinds, "tokens per round", "verdict"):
+        out.add_column(name, justify="left" if name in ("arm", "verdict") else "right")
+    for row in rows(race, kinds):
+        out.add_row(*row)
+    return out
+
+
+def rows(race: races.Race, kinds: list[str]) -> list[list[str]]:
+    out: list[list[str]] = []
+    for arm in race.arms:
+        speedup = "–" if arm.speedup is None else f"{arm.speedup.median:.2f}× ({_range(arm.speedup)})"
+        verdict = "" if arm.mode is Mode.BASELINE else arm.verdict.value.capitalize()
+        by_kind = [f"{arm.speedup_by_kind[kind]:.2f}×" if kind in arm.speedup_by_kind else "–" for kind in kinds]
+        tps = f"{arm.tps.median:.2f} ({_range(arm.tps)})"
+        out.append([NAMES[arm.mode], tps, speedup, *by_kind, f"{arm.tokens_per_round:.2f}", verdict])
+    return out
+
+
+def _range(spread: races.Spread) -> str:
+    return f"{spread.low:.2f}–{spread.high:.2f}"
+
+
+def verdict_line(race: races.Race) -> str:
+    differences = [
+        f"{NAMES[arm.mode]}, {question.kind}: {comparison.sentence}"
+        for arm in race.arms
+        for question, comparison in arm.comparisons
+        if comparison.verdict is not Verdict.IDENTICAL
+    ]
+    match race.verdict:
+        case Verdict.IDENTICAL:
+            return "[green]Identical[/]: every arm said the same, token for token."
+        case Verdict.TIE:
+            return "[yellow]Numeric tie[/]: " + "; ".join(dict.fromkeys(differences))
+        case Verdict.DIFFERENT:
+            return "[red]Different[/]: no speed-up is claimed. " + "; ".join(dict.fromkeys(differences))
+
+
+def _write(path: Path, race: races.Race, info: ModelInfo) -> None:
+    stamp: dict[str, Any] = {"model": info.name, "dtype": info.dtype, "quantisation": info.quantisation}
+    if path.suffix == ".json":
+        report = {**stamp, "versions": versions(), **races.as_json(race)}
+        path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+        return
+    kinds = list(dict.fromkeys(run.question.kind for run in race.runs))
+    head = ["arm", "tok/s", "against plain", *kinds, "tokens per round", "verdict"]
+    lines = [
+        f"# Race: {info.name}",
+        "",
+        f"{info.dtype}, {info.quantisation}; median of {race.trials} trials (lowest–highest); "
+        + ", ".join(f"{name} {version}" for name, version in versions().items()),
+        "",
+        "| " + " | ".join(head) + " |",
+        "|" + "---|" * len(head),
+        *("| " + " | ".join(row) + " |" for row in rows(race, kinds)),
+        "",
+        Styled.from_markup(verdict_line(race)).plain,
+    ]
+    path.write_text("\n".join(lines) + "\n")

@@ -1,0 +1,231 @@
+"""Race: the same questions by several modes, interleaved, with the verdict whether they said the same."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from slipstream.errors import SlipstreamError
+from slipstream.events import Delta, Event, Margin, decode_tps
+from slipstream.jobs import Inbox, events_of
+from slipstream.measure.prompts import Question
+from slipstream.measure.result import Answer, collect
+from slipstream.measure.verdict import Comparison, Verdict, compare, first_difference
+from slipstream.types import Chat, Mode, Options, Prompt, Request, Text
+
+Watch = Callable[[Question, Mode, int, Event], None]  # question, arm, trial, what it said
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    question: Question
+    mode: Mode
+    trial: int
+    answer: Answer
+
+    @property
+    def tps(self) -> float:
+        assert self.answer.timings is not None
+        return self.answer.timings.decode_tps
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median, smallest and largest of several measurements."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        return cls(statistics.median(values), min(values), max(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One mode's results over every question and trial."""
+
+    mode: Mode
+    tps: Spread  # of each trial's total over the questions
+    speedup: Spread | None  # over plain in the same trial; None for plain itself, and when anything differs
+    speedup_by_kind: dict[str, float]
+    tokens_per_round: float
+    comparisons: tuple[tuple[Question, Comparison], ...]  # with plain; empty for plain
+
+    @property
+    def verdict(self) -> Verdict:
+        verdicts = {comparison.verdict for _, comparison in self.comparisons}
+        for worst in (Verdict.DIFFERENT, Verdict.TIE):
+            if worst in verdicts:
+                return worst
+        return Verdict.IDENTICAL
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    arms: tuple[Arm, ...]
+    runs: tuple[Run, ...]
+    trials: int
+
+    @property
+    def verdict(self) -> Verdict:
+        order = [Verdict.DIFFERENT, Verdict.TIE, Verdict.IDENTICAL]
+        return min((arm.verdict for arm in self.arms), key=order.index)
+
+
+def as_prompt(question: Question, *, raw: bool) -> Prompt:
+    return Text(question.text) if raw else Chat(({"role": "user", "content": question.text},))
+
+
+def race(
+    inbox: Inbox,
+    questions: Sequence[Question],
+    modes: Sequence[Mode],
+    options: Options,
+    *,
+    dtype: str,
+    trials: int = 3,
+    raw: bool = False,
+    watch: Watch = lambda *_: None,
+) -> Race:
+    """Run every mode on every question `trials` times. The first mode is the plain one that others are compared with.
+
+    The order of modes rotates with each question and trial, so that no arm always runs on a warmer machine.
+    Raises the error of a job that fails.
+    """
+    runs: list[Run] = []
+    for trial in range(trials):
+        for number, question in enumerate(questions):
+            shift = (trial + number) % len(modes)
+            for mode in (*modes[shift:], *modes[:shift]):
+                runs.append(_run(inbox, question, mode, options, trial, raw, watch))
+    arms = [
+        _arm(mode, runs, questions, trials, lambda run, at: _margin(inbox, run, at, options, raw), modes[0], dtype)
+        for mode in modes
+    ]
+    if any(arm.verdict is Verdict.DIFFERENT for arm in arms):
+        arms = [replace(arm, speedup=None, speedup_by_kind={}) for arm in arms]
+    return Race(tuple(arms), tuple(runs), trials)
+
+
+def _run(inbox: Inbox, question: Question, mode: Mode, options: Options, trial: int, raw: bool, watch: Watch) -> Run:
+    request = Request(as_prompt(question, raw=raw), replace(options, mode=mode))
+    answer = collect(events_of(inbox, request), lambda event: watch(question, mode, trial, event))
+    return Run(question, mode, trial, answer)
+
+
+def _arm(
+    mode: Mode,
+    runs: Sequence[Run],
+    questions: Sequence[Question],
+    trials: int,
+    margin: Callable[[Run, int], Margin],
+    plain: Mode,
+    dtype: str,
+) -> Arm:
+    def of(which: Mode, trial: int, question: Question | None = None) -> list[Run]:
+        return [
+            run
+            for run in runs
+            if run.mode is which and run.trial == trial and (question is None or run.question is question)
+        ]
+
+    mine = [run for run in runs if run.mode is mode]
+    rounds = sum(len(run.answer.rounds) for run in mine)
+    tokens = sum(len(run.answer.tokens) - 1 for run in mine)
+    totals = [total_tps(of(mode, trial)) for trial in range(trials)]
+    comparisons: list[tuple[Question, Comparison]] = []
+    speedup, by_kind = None, {}
+    if mode is not plain:
+        for question in questions:
+            comparisons += [
+                (question, judge(of(plain, trial, question)[0], of(mode, trial, question)[0], margin, dtype))
+                for trial in range(trials)
+            ]
+        speedup = Spread.of(
+            [total_tps(of(mode, trial)) / max(total_tps(of(plain, trial)), 1e-9) for trial in range(trials)]
+        )
+        for kind in dict.fromkeys(question.kind for question in questions):
+            ratios = [
+                total_tps([run for run in of(mode, trial) if run.question.kind == kind])
+                / max(total_tps([run for run in of(plain, trial) if run.question.kind == kind]), 1e-9)
+                for trial in range(trials)
+            ]
+            by_kind[kind] = statistics.median(ratios)
+    return Arm(mode, Spread.of(totals), speedup, by_kind, tokens / rounds if rounds else 0.0, tuple(comparisons))
+
+
+def total_tps(runs: Sequence[Run]) -> float:
+    """Tokens after the first of all runs, over the time they took: each run weighs by its length."""
+    timings = [run.answer.timings for run in runs if run.answer.timings is not None]
+    seconds = sum(timing.last_token_s - timing.first_token_s for timing in timings)
+    return decode_tps(1 + sum(timing.output_tokens - 1 for timing in timings), 0.0, seconds)
+
+
+def judge(plain: Run, other: Run, margin: Callable[[Run, int], Margin], dtype: str) -> Comparison:
+    """Compare two runs; where they part, `margin(run, position)` says how clear the choice was there."""
+    one, two = plain.answer.tokens, other.answer.tokens
+    position = first_difference(one, two)
+    margins = None
+    if position is not None and position < min(len(one), len(two)):
+        margins = (margin(plain, position), margin(other, position))
+    return compare(one, two, margins, dtype)
+
+
+def _margin(inbox: Inbox, run: Run, position: int, options: Options, raw: bool) -> Margin:
+    """Run the arm again up to `position`, this time noting how clear each choice is."""
+    request = Request(as_prompt(run.question, raw=raw), replace(options, mode=run.mode, margins=True))
+    return margin_at(inbox, request, position)
+
+
+def margin_at(inbox: Inbox, request: Request, position: int) -> Margin:
+    """How clear the choice of the answer's token `position` was. Needs `request.options.margins`."""
+    answer = Answer()
+    for event in events_of(inbox, request):
+        answer.add(event)
+        if isinstance(event, Delta) and len(answer.margins) > position:
+            return answer.margins[position]
+    raise SlipstreamError("the run ended before the token that differed: it does not repeat itself, which is a bug")
+
+
+def as_json(race_: Race) -> dict[str, Any]:
+    return {
+        "verdict": race_.verdict.value,
+        "trials": race_.trials,
+        "arms": [
+            {
+                "mode": arm.mode.value,
+                "verdict": arm.verdict.value,
+                "decode_tps": _spread_json(arm.tps),
+                "speedup": None if arm.speedup is None else _spread_json(arm.speedup),
+                "speedup_by_kind": {kind: round(value, 3) for kind, value in arm.speedup_by_kind.items()},
+                "tokens_per_round": round(arm.tokens_per_round, 3),
+                "differences": [
+                    {"question": question.text, "what": comparison.sentence, "position": comparison.position}
+                    for question, comparison in arm.comparisons
+                    if comparison.verdict is not Verdict.IDENTICAL
+                ],
+            }
+            for arm in race_.arms
+        ],
+        "runs": [
+            {
+                "kind": run.question.kind,
+                "question": run.question.text,
+                "mode": run.mode.value,
+                "trial": run.trial,
+                "decode_tps": round(run.tps, 3),
+                "token_ids": run.answer.tokens,
+                "text": run.answer.text,
+                "rounds": len(run.answer.rounds),
+            }
+            for run in race_.runs
+        ],
+    }
+
+
+def _spread_json(spread: Spread) -> dict[str, float]:
+    return {"median": round(spread.median, 3), "low": round(spread.low, 3), "high": round(spread.high, 3)}

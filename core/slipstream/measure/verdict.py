@@ -1,0 +1,80 @@
+"""Whether two runs said the same. Where they part, either the choice was a numeric tie or somebody has a bug."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from slipstream.events import Margin
+
+# Relative spacing of numbers just above 1.
+_EPSILON = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+# How many steps of the format two logits may drift apart between kernels of different widths. Measured: float32 with
+# OpenBLAS up to 1e-4 at logits of 20 (some 50 steps); half formats round hidden states before the last product.
+_STEPS = {"float32": 512, "float16": 8, "bfloat16": 2}
+
+
+class Verdict(StrEnum):
+    IDENTICAL = "identical"
+    TIE = "tie"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    verdict: Verdict
+    position: int | None = None  # of the first token that differs, counted from the answer's first
+    tokens: tuple[int | None, int | None] = (None, None)  # plain's and the other's there
+    margins: tuple[Margin, Margin] | None = None  # how clear the choice was to each
+
+    @property
+    def sentence(self) -> str:
+        match self.verdict:
+            case Verdict.IDENTICAL:
+                return "Identical"
+            case Verdict.TIE:
+                assert self.margins is not None
+                plain, other = self.margins
+                gaps = f"{plain.gap:.4g} and {other.gap:.4g}"
+                edge = ", at the edge of top-k, top-p or min-p" if plain.at_edge or other.at_edge else ""
+                return f"Numeric tie at token {self.position} (margins {gaps}{edge})"
+            case Verdict.DIFFERENT:
+                if self.margins is None:
+                    return f"Different at token {self.position}: one answer ends there"
+                gaps = f"{self.margins[0].gap:.4g} and {self.margins[1].gap:.4g}"
+                return f"Different at token {self.position} (margins {gaps}): this is a bug, please report it"
+
+
+def step_of(dtype: str, value: float) -> float:
+    """The distance between neighbouring numbers of a format at `value`."""
+    return _EPSILON[dtype] * 2.0 ** math.floor(math.log2(max(abs(value), 2.0**-14)))
+
+
+def is_tie(margin: Margin, dtype: str) -> bool:
+    """Whether rounding alone can have decided this choice."""
+    return margin.at_edge or margin.gap <= _STEPS[dtype] * step_of(dtype, margin.logit)
+
+
+def first_difference(plain: Sequence[int], other: Sequence[int]) -> int | None:
+    """Index of the first token that differs; the shorter length when one answer only ends earlier; None if equal."""
+    for index, (one, two) in enumerate(zip(plain, other, strict=False)):
+        if one != two:
+            return index
+    return None if len(plain) == len(other) else min(len(plain), len(other))
+
+
+def compare(
+    plain: Sequence[int], other: Sequence[int], margins: tuple[Margin, Margin] | None, dtype: str
+) -> Comparison:
+    """Judge two runs. `margins`: each one's at the first difference; None when an answer ends there."""
+    position = first_difference(plain, other)
+    if position is None:
+        return Comparison(Verdict.IDENTICAL)
+    tokens = tuple(ids[position] if position < len(ids) else None for ids in (plain, other))
+    assert len(tokens) == 2
+    if margins is None or None in tokens:
+        return Comparison(Verdict.DIFFERENT, position, tokens, None)
+    tied = all(is_tie(margin, dtype) for margin in margins) or any(margin.at_edge for margin in margins)
+    return Comparison(Verdict.TIE if tied else Verdict.DIFFERENT, position, tokens, margins)
