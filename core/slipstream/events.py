@@ -60,7 +60,7 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One verification. `accepted` counts drafts equal to the target's choices, before any stop is applied."""
+    """One verification. `accepted` counts drafts that became part of the answer."""
 
     position: int  # of the last committed token, whose forward this was
     source: str  # "dspark", "dflash", "lookup" or "plain"

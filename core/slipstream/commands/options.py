@@ -17,6 +17,8 @@ from slipstream.jobs import Inbox
 from slipstream.service import Engine, start
 from slipstream.types import Acceptance, Mode, ModelInfo, Options
 
+DEMO_NAME = "SmolLM2-135M-Instruct"
+
 
 def add_pair(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("model")
@@ -156,7 +158,7 @@ def open_pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Engine:
     if Mode.AUTO in modes:
         wanted.add(Mode.DSPARK)
     if args.model is None:
-        target, name = demo.target(), demo.NAME
+        target, name = demo.target(), DEMO_NAME
     else:
         target, name = local.resolve(args.model), Path(args.model).name
     if given:

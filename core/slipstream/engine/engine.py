@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import mlx.core as mx
@@ -119,6 +119,8 @@ class MlxEngine:
         """Free the device. On the thread that made the engine, as its last act with MLX."""
         mx.synchronize()
         mx.clear_cache()
+        # A thread that ends with streams of its own still open brings the process down at exit.
+        mx.clear_streams()
 
 
 class _Answer:
@@ -157,7 +159,10 @@ class _Answer:
         self.count += count
         if self.reason is None and self._decoding.room <= 0:
             self.reason = Finish.LENGTH
-        return Delta(text, step.tokens[:count], step.round, step.logprobs[:count], step.margins[:count])
+        made = step.round
+        if made is not None and made.accepted > count:  # what was kept beyond the end is not part of the answer
+            made = replace(made, accepted=count)
+        return Delta(text, step.tokens[:count], made, step.logprobs[:count], step.margins[:count])
 
     def _take_all(self, step: Step) -> tuple[int, str]:
         end = next((i for i, token in enumerate(step.tokens) if token in self._ends), None)
