@@ -49,9 +49,9 @@ class PairProcess:
 
 
 def _serve() -> None:
-    from slipstream.models.blas import load_openblas
+    from slipstream.models.backend import prepare
 
-    load_openblas()
+    prepare()
     import argparse
 
     from slipstream.commands.options import add_pair, open_pair

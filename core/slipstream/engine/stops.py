@@ -22,9 +22,10 @@ class StopStrings:
         if self.matched is not None or not self._stops:
             return "" if self.matched is not None else text
         text = self._held + text
-        found = [(text.find(stop), stop) for stop in self._stops if stop in text]
+        # The one that ends first wins, the longest of those: so it does not matter in which pieces the text came.
+        found = [(text.find(stop) + len(stop), text.find(stop), stop) for stop in self._stops if stop in text]
         if found:
-            at, self.matched = min(found)
+            _, at, self.matched = min(found)
             self._held = ""
             return text[:at]
         held = max((_overlap(text, stop) for stop in self._stops), default=0)

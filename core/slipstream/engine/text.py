@@ -23,15 +23,31 @@ class Detokeniser:
         self._given = 0  # characters of ids[read:] that are out
 
     def feed(self, ids: Sequence[int]) -> str:
-        """The text that is now certain."""
-        self._ids.extend(ids)
+        """The text that is now certain. The same in sum, in whatever pieces the ids come."""
+        if len(self._ids) - self._read + len(ids) <= MAX_HELD:
+            self._ids.extend(ids)
+            if not self._tail().endswith(REPLACEMENT):
+                return self._release()
+            del self._ids[len(self._ids) - len(ids) :]
+        # What is whole is let go one by one, so that a half character behind it can be held for its full time.
+        return "".join(self._add(token) for token in ids)
+
+    def _add(self, token: int) -> str:
+        self._ids.append(token)
         text = self._tail()
         certain = text.rstrip(REPLACEMENT)
-        if certain != text and len(self._ids) - self._read <= MAX_HELD:
+        if certain == text:
+            return self._release()
+        if len(self._ids) - self._read <= MAX_HELD:
             new = certain[self._given :]
             self._given += len(new)
             return new
-        new = text[self._given :]
+        new = self._release()
+        self._before = self._read  # what mends the last of these bytes must not take them back
+        return new
+
+    def _release(self) -> str:
+        new = self._tail()[self._given :]
         self._before, self._read, self._given = self._read, len(self._ids), 0
         return new
 

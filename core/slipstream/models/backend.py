@@ -1,9 +1,13 @@
-"""A faster BLAS for MLX on Linux. MLX's Linux wheel carries the reference BLAS; on a Mac there is nothing to do."""
+"""What MLX must find before it is first imported. Nothing here imports it.
+
+MLX's Linux wheel carries the reference BLAS, which is many times slower than OpenBLAS; on a Mac there is nothing to do.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import logging
+import os
 import platform
 import sys
 from pathlib import Path
@@ -22,11 +26,16 @@ _PLACES = (
 _loaded: Path | None = None
 
 
-def load_openblas() -> Path | None:
-    """Load a system OpenBLAS so that MLX's float32 products use it; the path, or None when there is none.
+def prepare() -> Path | None:
+    """Make MLX exact and fast: call before the first import of mlx in the process. Returns the OpenBLAS it will use.
 
-    Must come before the first import of mlx in the process, else it has no effect and None is returned.
+    float32 products on NVIDIA GPUs are computed in float32, not in TF32, which has half the digits.
     """
+    os.environ.setdefault("MLX_ENABLE_TF32", "0")
+    return _load_openblas()
+
+
+def _load_openblas() -> Path | None:
     global _loaded  # noqa: PLW0603 - a library is loaded once for a process
     if _loaded is not None or sys.platform != "linux" or "mlx.core" in sys.modules:
         return _loaded
