@@ -2,8 +2,8 @@
 
     uv run python tests/bench/equality.py --precision 8-bit --tokens 20000
 
-Prints one JSON object: tokens compared, ties with their margins, and bugs (there must be none). After a tie both arms go
-on from the plain arm's text, so every token is compared under the same history.
+Prints one JSON object: tokens compared, ties with their margins, and bugs (there must be none). After a tie both arms
+go on from the text of the plain arm, so every token is compared under the same history.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ import mlx.nn as nn  # noqa: E402
 from mlx_lm.utils import dequantize_model, load_model  # noqa: E402
 
 from slipstream.drafters.protocol import Drafter  # noqa: E402
+from slipstream.engine.load import Precision, load_drafter  # noqa: E402
 from slipstream.engine.planner import Drafters, plan  # noqa: E402
 from slipstream.engine.round import Decoding  # noqa: E402
 from slipstream.events import Margin  # noqa: E402
 from slipstream.measure.verdict import is_tie  # noqa: E402
-from slipstream.models.load import Precision, load_drafter  # noqa: E402
 from slipstream.models.target import Target  # noqa: E402
 from slipstream.models.tokeniser import Tokeniser  # noqa: E402
 from slipstream.store import demo  # noqa: E402

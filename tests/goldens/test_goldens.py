@@ -16,10 +16,10 @@ from slipstream.drafters import formats
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.network import BlockState
+from slipstream.engine.load import DRAFTERS
 from slipstream.engine.sampling import rejection, truncate
 from slipstream.errors import UnsupportedModel
 from slipstream.models.host import floats, ints
-from slipstream.models.load import DRAFTERS
 
 Arrays = dict[str, mx.array]
 

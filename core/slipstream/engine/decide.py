@@ -17,7 +17,6 @@ from slipstream.events import Choice, Margin
 from slipstream.models.host import floats, rows
 from slipstream.types import Acceptance, Options
 
-
 LOWEST_TEMPERATURE = 1e-20  # far below any gap between logits, far above what float32 rounds to zero
 
 

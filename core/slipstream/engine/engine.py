@@ -11,6 +11,8 @@ from pathlib import Path
 import mlx.core as mx
 
 from slipstream.drafters.protocol import Drafter
+from slipstream.engine import load
+from slipstream.engine.load import Precision
 from slipstream.engine.planner import Drafters, plan
 from slipstream.engine.round import Decoding, Step
 from slipstream.engine.stops import StopStrings
@@ -18,8 +20,6 @@ from slipstream.engine.text import Detokeniser
 from slipstream.errors import ContextFull, InvalidRequest, PairMismatch
 from slipstream.events import Delta, Done, Event, Finish, Prefill, Timings
 from slipstream.jobs import Job
-from slipstream.models import load
-from slipstream.models.load import Precision
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
 from slipstream.types import Mode, ModelInfo, Options

@@ -1,0 +1,1 @@
+"""Sets up coding agents for this server: shows, writes, tests and undoes their configuration."""
