@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,6 +10,8 @@ from typing import Any, Literal, cast
 from slipstream.errors import InvalidRequest
 
 MAX_SEED = 2**64 - 1
+MAX_TOKEN = 2**31 - 1
+MAX_BIAS = 1e6  # beyond any logit; much larger ones are infinite in float32
 
 
 class Mode(StrEnum):
@@ -67,13 +68,11 @@ class Options:
 
         def number(name: str, low: float, high: float, rule: str) -> None:
             value: object = getattr(self, name)
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            need(is_number and low <= cast(float, value) <= high, name, value, rule)  # NaN compares false
+            need(_is_number(value, low, high), name, value, rule)
 
         def whole(name: str, low: int, high: int, rule: str) -> None:
             value: object = getattr(self, name)
-            is_whole = isinstance(value, int) and not isinstance(value, bool)
-            need(is_whole and low <= cast(int, value) <= high, name, value, rule)
+            need(_is_whole(value, low, high), name, value, rule)
 
         number("temperature", 0, 100, "a number from 0 to 100")
         number("top_p", 0, 1, "a number from 0 to 1")
@@ -89,14 +88,29 @@ class Options:
         if self.max_draft is not None:
             whole("max_draft", 0, 64, "auto or a whole number from 0 to 64")
         for token, bias in self.logit_bias.items():
-            need(token >= 0 and math.isfinite(bias), "logit_bias", {token: bias}, "finite, by token id")
-        need(all(self.stop), "stop", self.stop, "made of non-empty strings")
+            is_bias = _is_whole(token, 0, MAX_TOKEN) and _is_number(bias, -MAX_BIAS, MAX_BIAS)
+            need(is_bias, "logit_bias", {token: bias}, f"numbers from -{MAX_BIAS:g} to {MAX_BIAS:g}, by token id")
+        stops: object = self.stop
+        strings = cast(tuple[object, ...], () if isinstance(stops, str) else stops)
+        is_stop = not isinstance(stops, str) and all(isinstance(stop, str) and stop for stop in strings)
+        need(is_stop, "stop", stops, "made of non-empty strings")
+        is_ids = all(_is_whole(token, 0, MAX_TOKEN) for token in self.stop_ids)
+        need(is_ids, "stop_ids", self.stop_ids, "made of token ids")
         if self.acceptance is Acceptance.REJECTION and self.margins:
             raise InvalidRequest("margins are only defined for acceptance='match'", option="margins")
 
     @property
     def penalised(self) -> bool:
         return (self.repetition_penalty, self.presence_penalty, self.frequency_penalty) != (1.0, 0.0, 0.0)
+
+
+def _is_number(value: object, low: float, high: float) -> bool:
+    """NaN is not: it compares false."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+
+
+def _is_whole(value: object, low: int, high: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ def serving(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Generator[Serv
 def open_pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Engine:
     """Resolve names to folders and load them. On the engine's thread, which is the first to import MLX."""
     from slipstream.engine.engine import Pair, open_engine
-    from slipstream.models.load import Precision
+    from slipstream.engine.load import Precision
     from slipstream.store import demo, local
 
     given: list[str] = args.drafter or []

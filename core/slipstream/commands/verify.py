@@ -62,12 +62,15 @@ def replay(engine: Serving, prompt: Tokens, chosen: Options, said: list[int]) ->
 def _read(path: Path) -> dict[str, Any]:
     try:
         result = json.loads(path.read_text())
-        for key in ("prompt_ids", "token_ids", "options", "model"):
-            result[key]
+        for key in ("prompt_ids", "token_ids"):
+            if not all(type(token) is int for token in result[key]):
+                raise TypeError(f"{key} holds something else than token ids")
+        dict(result["options"])
+        str(result["model"]["name"])
         return result
     except OSError as error:
         raise InvalidRequest(
             f"{path} cannot be read ({error.strerror}); give a file made by generate --json"
         ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidRequest(f"{path} is no result of generate --json ({error!r})") from error
+        raise InvalidRequest(f"{path} is no result of generate --json ({error})") from error

@@ -11,7 +11,7 @@ import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.models.rope_utils import initialize_rope
 
-from slipstream.drafters.formats import Checkpoint, Descriptor, Quantisation
+from slipstream.drafters.formats import Checkpoint, Descriptor
 
 CAPACITY_STEP = 256  # context buffers grow by so many rows
 
@@ -141,54 +141,22 @@ def _mask(size: int, start: int, oldest: int, window: int | None, causal: bool) 
     return visible & (key <= query) if causal else visible
 
 
-def backbone_weights(checkpoint: Checkpoint) -> tuple[dict[str, mx.array], dict[str, Quantisation]]:
+def backbone_weights(checkpoint: Checkpoint) -> dict[str, mx.array]:
     """The checkpoint's backbone tensors under this module's names, with products fused along their outputs."""
-    d, weights, packing = checkpoint.descriptor, checkpoint.weights, checkpoint.quantisation
-    out: dict[str, mx.array] = {}
-    packed: dict[str, Quantisation] = {}
+    weights, layers = checkpoint.weights, range(checkpoint.descriptor.layers)
 
-    def fuse(name: str, parts: list[str]) -> None:
-        kinds = {packing.get(part) for part in parts}
-        kind = next(iter(kinds))
-        unpack = len(kinds) > 1  # packed in different ways: fused only once unpacked
-        tensors = [unpacked(weights, part, packing) if unpack else _tensors(weights, part) for part in parts]
-        for suffix in tensors[0]:
-            out[f"{name}.{suffix}"] = mx.concatenate([part[suffix] for part in tensors], axis=0)
-        if kind is not None and not unpack:
-            packed[name] = kind
+    def fused(*parts: str) -> mx.array:
+        return mx.concatenate([weights[f"{part}.weight"] for part in parts], axis=0)
 
-    for name in ("fc", "hidden_norm", "norm"):
-        fuse(name, [name])
-    for index in range(d.layers):
+    out = {f"{name}.weight": weights[f"{name}.weight"] for name in ("fc", "hidden_norm", "norm")}
+    for index in layers:
         at = f"layers.{index}."
         for name in ("input_layernorm", "post_attention_layernorm"):
-            fuse(at + name, [at + name])
+            out[f"{at}{name}.weight"] = weights[f"{at}{name}.weight"]
         for name in ("o_proj", "q_norm", "k_norm"):
-            fuse(at + name, [f"{at}self_attn.{name}"])
-        fuse(at + "qkv", [f"{at}self_attn.{name}" for name in ("q_proj", "k_proj", "v_proj")])
-        fuse(at + "gate_up", [f"{at}mlp.{name}" for name in ("gate_proj", "up_proj")])
-        fuse(at + "down_proj", [at + "mlp.down_proj"])
-    fuse(
-        "context_kv",
-        [f"layers.{index}.self_attn.{name}" for index in range(d.layers) for name in ("k_proj", "v_proj")],
-    )
-    return out, packed
-
-
-def unpacked(weights: dict[str, mx.array], path: str, packing: dict[str, Quantisation]) -> dict[str, mx.array]:
-    """A module's tensors with the weight as plain numbers."""
-    tensors = _tensors(weights, path)
-    if (kind := packing.get(path)) is None:
-        return tensors
-    # In float32: dequantising in the scales' own half precision would round every weight once more.
-    scales, biases = tensors["scales"].astype(mx.float32), tensors["biases"].astype(mx.float32)
-    weight = mx.dequantize(tensors["weight"], scales, biases, group_size=kind.group_size, bits=kind.bits)
-    return {"weight": weight} | ({"bias": tensors["bias"]} if "bias" in tensors else {})
-
-
-def _tensors(weights: dict[str, mx.array], path: str) -> dict[str, mx.array]:
-    return {
-        suffix: weights[f"{path}.{suffix}"]
-        for suffix in ("weight", "scales", "biases", "bias")
-        if f"{path}.{suffix}" in weights
-    }
+            out[f"{at}{name}.weight"] = weights[f"{at}self_attn.{name}.weight"]
+        out[f"{at}qkv.weight"] = fused(*(f"{at}self_attn.{name}_proj" for name in "qkv"))
+        out[f"{at}gate_up.weight"] = fused(*(f"{at}mlp.{name}_proj" for name in ("gate", "up")))
+        out[f"{at}down_proj.weight"] = weights[f"{at}mlp.down_proj.weight"]
+    out["context_kv.weight"] = fused(*(f"layers.{index}.self_attn.{name}_proj" for index in layers for name in "kv"))
+    return out

@@ -13,7 +13,7 @@ from slipstream.types import Mode
 class DSpark(BlockDrafter):
     mode = Mode.DSPARK
 
-    def __init__(self, checkpoint: Checkpoint, target: Tables, *, dtype: mx.Dtype, bits: int | None) -> None:
+    def __init__(self, checkpoint: Checkpoint, target: Tables, *, dtype: mx.Dtype, bits: int) -> None:
         super().__init__(checkpoint, target, dtype=dtype, bits=bits)
         d = self.descriptor
         self._w1 = self._table(checkpoint, "markov_head.markov_w1", embedding=True) if d.markov else None

@@ -19,12 +19,6 @@ Markov = Literal["vanilla", "gated", "rnn"]
 
 
 @dataclass(frozen=True, slots=True)
-class Quantisation:
-    bits: int
-    group_size: int
-
-
-@dataclass(frozen=True, slots=True)
 class Descriptor:
     """All that decoding needs to know of a drafter, whatever its packaging."""
 
@@ -65,8 +59,7 @@ class Descriptor:
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     descriptor: Descriptor
-    weights: dict[str, mx.array]
-    quantisation: dict[str, Quantisation]  # module path -> how it is packed in the file
+    weights: dict[str, mx.array]  # plain numbers, whatever the file packs
 
 
 def read(folder: Path) -> Checkpoint:
@@ -84,15 +77,17 @@ def read(folder: Path) -> Checkpoint:
         config: dict[str, Any] = json.loads(config_path.read_text())
     except ValueError as error:
         raise ModelIncomplete(f"{config_path} is not valid JSON; download the drafter again") from error
+    if not isinstance(config, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - a file may say anything
+        raise ModelIncomplete(f"{config_path} is no JSON object; download the drafter again")
     weights = _load_weights(folder)
-    mode = _detect(folder, config, weights)
     try:
+        weights = _unpacked(config, weights)
+        mode = _detect(folder, config, weights)
         descriptor = _describe(mode, config, weights)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise UnsupportedModel(f"{config_path} lacks or misstates {error}; this drafter cannot be read") from error
-    quantisation = _quantisation(config, weights)
-    _check_tensors(folder, descriptor, weights, quantisation)
-    return Checkpoint(descriptor, weights, quantisation)
+    _check_tensors(folder, descriptor, weights)
+    return Checkpoint(descriptor, weights)
 
 
 def _load_weights(folder: Path) -> dict[str, mx.array]:
@@ -152,17 +147,20 @@ def _describe(mode: Mode, config: dict[str, Any], weights: dict[str, mx.array]) 
     taps = field("target_layer_ids")
     if taps is None and target_layers is not None:
         taps = _default_taps(layers, int(target_layers))
-    if taps is None:
+    if not taps:
         raise KeyError("target_layer_ids")
     kinds: list[str] = config.get("layer_types") or ["full_attention"] * layers
+    if len(kinds) < layers:
+        raise ValueError(f"layer_types: {len(kinds)} for {layers} layers")
+    block, first = int(field("block_size", 16)), int(config.get("logits_start", 1 if mode is Mode.DFLASH else 0))
+    if not 0 <= first < block:
+        raise ValueError(f"block_size {block}: it proposes nothing")
     # DeepSpec's attention ignores the window that its configs inherit from the target.
     is_dflash = mode is Mode.DFLASH
     sliding = [is_dflash and kind == "sliding_attention" for kind in kinds[:layers]]
     is_causal = field("is_causal")
     markov = _markov(config, weights)
     rank = weights["markov_head.markov_w1.weight"].shape[1] if markov else 0
-    if markov and "markov_head.markov_w1.scales" in weights:
-        rank = int(config["markov_rank"])
     softcap = field("final_logit_softcapping") if is_dflash else None
     scale = field("input_embedding_scale")
     return Descriptor(
@@ -179,8 +177,8 @@ def _describe(mode: Mode, config: dict[str, Any], weights: dict[str, mx.array]) 
         rope_scaling=scaling,
         taps=tuple(int(tap) for tap in taps),
         target_layers=None if target_layers is None else int(target_layers),
-        block=int(field("block_size", 16)),
-        first=int(config.get("logits_start", 1 if is_dflash else 0)),
+        block=block,
+        first=first,
         mask_id=int(field("mask_token_id")),
         windows=tuple(int(config["sliding_window"]) if slides else None for slides in sliding),
         causal=tuple(slides if is_causal is None else bool(is_causal) for slides in sliding)
@@ -218,20 +216,24 @@ def _markov(config: dict[str, Any], weights: dict[str, mx.array]) -> Markov | No
     return "vanilla"
 
 
-def _quantisation(config: dict[str, Any], weights: dict[str, mx.array]) -> dict[str, Quantisation]:
-    """How each packed module is packed: mlx's own convention, a default and overrides by module path."""
+def _unpacked(config: dict[str, Any], weights: dict[str, mx.array]) -> dict[str, mx.array]:
+    """Packed modules as plain numbers. mlx's convention: a default packing and overrides by module path."""
     packed = [name.removesuffix(".scales") for name in weights if name.endswith(".scales")]
     if not packed:
-        return {}
+        return weights
     table: dict[str, Any] | None = config.get("quantization")
     if table is None:
         raise UnsupportedModel("the drafter's weights are packed but its config has no 'quantization' entry")
     if table.get("mode", "affine") != "affine":
         raise UnsupportedModel(f"drafters quantised as {table['mode']!r} are not supported; use an affine or bf16 one")
-    out: dict[str, Quantisation] = {}
+    out = dict(weights)
     for path in packed:
         entry: dict[str, Any] = table[path] if isinstance(table.get(path), dict) else table
-        out[path] = Quantisation(int(entry["bits"]), int(entry["group_size"]))
+        # In float32: dequantising in the scales' own half precision would round every weight once more.
+        scales, biases = (out.pop(f"{path}.{name}").astype(mx.float32) for name in ("scales", "biases"))
+        out[f"{path}.weight"] = mx.dequantize(
+            out[f"{path}.weight"], scales, biases, group_size=int(entry["group_size"]), bits=int(entry["bits"])
+        )
     return out
 
 
@@ -275,35 +277,26 @@ def expected_shapes(d: Descriptor) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _check_tensors(
-    folder: Path, d: Descriptor, weights: dict[str, mx.array], quantisation: dict[str, Quantisation]
-) -> None:
+def _check_tensors(folder: Path, d: Descriptor, weights: dict[str, mx.array]) -> None:
     """A partly loaded drafter runs and accepts almost nothing, so names and shapes must match both ways."""
     expected = expected_shapes(d)
-    found = {name for name in weights if not name.endswith((".scales", ".biases"))} - {"fc.weight"}
+    found = weights.keys() - {"fc.weight"}
     if missing := sorted(expected.keys() - found):
         raise ModelIncomplete(f"{folder} lacks {len(missing)} tensors ({missing[0]}, …); download the drafter again")
     if extra := sorted(found - expected.keys()):
         raise UnsupportedModel(f"{folder} has tensors this format does not ({', '.join(extra[:3])}); cannot be used")
     for name, shape in expected.items():
-        actual = unpacked_shape(name, weights, quantisation)
-        if actual != shape:
+        if (actual := tuple(weights[name].shape)) != shape:
             raise PairMismatch(f"{folder}: {name} is {list(actual)}, but its config says {list(shape)}")
-    width = unpacked_shape("fc.weight", weights, quantisation)
-    if width[0] != d.hidden or width[1] % len(d.taps):
-        raise PairMismatch(f"{folder}: fc.weight is {list(width)}, which does not divide into {len(d.taps)} taps")
-
-
-def unpacked_shape(name: str, weights: dict[str, mx.array], quantisation: dict[str, Quantisation]) -> tuple[int, ...]:
-    shape = tuple(weights[name].shape)
-    packed = quantisation.get(name.removesuffix(".weight"))
-    return shape if packed is None else (*shape[:-1], shape[-1] * 32 // packed.bits)
+    fused = list(weights["fc.weight"].shape)
+    if len(fused) != 2 or fused[0] != d.hidden or fused[1] % len(d.taps):
+        raise PairMismatch(f"{folder}: fc.weight is {fused}, which does not fit {len(d.taps)} taps")
 
 
 def check_pair(checkpoint: Checkpoint, *, hidden: int, layers: int, vocabulary: int, target: str) -> None:
     """Refuse a drafter of another target, naming the numbers. Raises PairMismatch."""
     d = checkpoint.descriptor
-    width = unpacked_shape("fc.weight", checkpoint.weights, checkpoint.quantisation)[1] // len(d.taps)
+    width = checkpoint.weights["fc.weight"].shape[1] // len(d.taps)
 
     def refuse(what: str, **facts: object) -> PairMismatch:
         return PairMismatch(f"this drafter was made for another model than {target}: {what}; choose its own", **facts)

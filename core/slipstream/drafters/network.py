@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import mlx.core as mx
 import mlx.nn as nn
 
-from slipstream.drafters.backbone import Backbone, Context, backbone_weights, unpacked
-from slipstream.drafters.formats import Checkpoint, Quantisation, check_pair
+from slipstream.drafters.backbone import Backbone, Context, backbone_weights
+from slipstream.drafters.formats import Checkpoint, check_pair
 from slipstream.models.families import softcap
 
-GROUP_SIZE = 64  # of weights quantised at load, where it divides the width; else 32
+GROUP_SIZES = (64, 32)  # of weights packed at load: the first that divides the width
 
 
 class Tables(Protocol):
@@ -44,11 +44,11 @@ class BlockState:
 class BlockDrafter:
     """Embedding, backbone and output head of a drafter that fills a block of slots at once.
 
-    `dtype` is what it computes in. `bits`: 0 keeps plain weights; 4 or 8 packs plain weights when loaded; None keeps
-    the checkpoint's own packing and packs nothing. Raises PairMismatch when the checkpoint belongs to another target.
+    `dtype` is what it computes in. `bits`: 0 for plain weights, 4 or 8 to pack them when loaded. Raises PairMismatch
+    when the checkpoint belongs to another target.
     """
 
-    def __init__(self, checkpoint: Checkpoint, target: Tables, *, dtype: mx.Dtype, bits: int | None) -> None:
+    def __init__(self, checkpoint: Checkpoint, target: Tables, *, dtype: mx.Dtype, bits: int) -> None:
         d = checkpoint.descriptor
         check_pair(
             checkpoint,
@@ -63,9 +63,8 @@ class BlockDrafter:
         self._target = target
         self._dtype = dtype
         self._bits = bits
-        weights, packing = backbone_weights(checkpoint)
         self.backbone = Backbone(d, len(d.taps) * target.hidden_size)
-        self._fill(self.backbone, weights, packing)
+        self._fill(self.backbone, backbone_weights(checkpoint))
         self._own_embed = self._table(checkpoint, "embed_tokens", embedding=True) if d.own_embed else None
         self._own_head = self._table(checkpoint, "lm_head") if d.own_head else None
         if d.own_embed:
@@ -114,32 +113,19 @@ class BlockDrafter:
 
     def _table(self, checkpoint: Checkpoint, path: str, *, embedding: bool = False) -> Any:
         """A Linear or Embedding of the checkpoint, packed as asked."""
-        tensors = unpacked(checkpoint.weights, path, {})
-        rows, columns = tensors["weight"].shape
-        if packing := checkpoint.quantisation.get(path):
-            columns = columns * 32 // packing.bits
-        module = nn.Embedding(rows, columns) if embedding else nn.Linear(columns, rows, bias="bias" in tensors)
-        holder = _Holder(module)
-        named = {f"module.{suffix}": tensor for suffix, tensor in tensors.items()}
-        self._fill(holder, named, {"module": packing} if packing else {})
+        weight = checkpoint.weights[f"{path}.weight"]
+        rows, columns = weight.shape
+        holder = _Holder(nn.Embedding(rows, columns) if embedding else nn.Linear(columns, rows, bias=False))
+        self._fill(holder, {"module.weight": weight})
         return holder.module
 
-    def _fill(self, module: nn.Module, weights: dict[str, mx.array], packing: dict[str, Quantisation]) -> None:
-        """Load weights into a module in the asked type and packing."""
-        if packing and self._bits is not None:
-            for path in packing:
-                plain = unpacked(weights, path, packing)
-                for suffix in ("scales", "biases"):
-                    del weights[f"{path}.{suffix}"]
-                weights[f"{path}.weight"] = plain["weight"]
-            packing = {}
-        if packing:
-            _pack(module, lambda path, _: packing.get(path))
-        weights = {name: _cast(tensor, self._dtype) for name, tensor in weights.items()}
-        module.load_weights(list(weights.items()), strict=True)
+    def _fill(self, module: nn.Module, weights: dict[str, mx.array]) -> None:
+        """Load weights into a module, packed and in the type asked for."""
+        module.load_weights([(name, tensor.astype(mx.float32)) for name, tensor in weights.items()], strict=True)
         if self._bits:
-            bits = self._bits
-            _pack(module, lambda _, layer: _packing_for(layer, bits))
+            # Packed from float32: from a half type each group's scale would be rounded twice.
+            nn.quantize(module, class_predicate=lambda _, layer: _packing(layer, self._bits))
+        module.set_dtype(self._dtype)
 
 
 class _Holder(nn.Module):
@@ -150,21 +136,10 @@ class _Holder(nn.Module):
         self.module = module
 
 
-def _cast(tensor: mx.array, dtype: mx.Dtype) -> mx.array:
-    return tensor if tensor.dtype == mx.uint32 else tensor.astype(dtype)
-
-
-def _packing_for(layer: Any, bits: int) -> Quantisation | None:
-    width = layer.weight.shape[-1]
-    for group in (GROUP_SIZE, 32):
-        if width % group == 0:
-            return Quantisation(bits, group)
-    return None
-
-
-def _pack(module: nn.Module, rule: Any) -> None:
-    def decide(path: str, layer: nn.Module) -> bool | dict[str, Any]:
-        packing = rule(path, layer) if hasattr(layer, "to_quantized") else None
-        return {"bits": packing.bits, "group_size": packing.group_size} if packing else False
-
-    nn.quantize(module, class_predicate=decide)
+def _packing(layer: Any, bits: int) -> bool | dict[str, Any]:
+    """How to pack a layer, or False for those that stay plain. Any: nn.quantize's own convention."""
+    if not hasattr(layer, "to_quantized"):
+        return False
+    width: int = layer.weight.shape[-1]
+    group = next((size for size in GROUP_SIZES if width % size == 0), None)
+    return {"bits": bits, "group_size": group} if group else False

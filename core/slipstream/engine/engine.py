@@ -119,7 +119,9 @@ class MlxEngine:
 
     def _check_ids(self, option: str, ids: Iterable[int]) -> None:
         """MLX reads and writes past the end of a table without a word, so nothing outside it may get there."""
-        wrong = next((token for token in ids if not 0 <= token < self.target.vocabulary), None)
+        wrong = next(
+            (token for token in ids if type(token) is not int or not 0 <= token < self.target.vocabulary), None
+        )
         if wrong is not None:
             raise InvalidRequest(
                 f"{option} names token {wrong}, but this model's tokens go from 0 to {self.target.vocabulary - 1}",

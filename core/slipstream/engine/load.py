@@ -54,6 +54,11 @@ def load_target(folder: Path, precision: Precision) -> Target:
         raise ModelIncomplete(f"{folder} has no weights; finish the download") from error
     except ValueError as error:
         raise _refusal(folder, error) from error
+    except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
+        # mlx-lm takes a config at its word, and trips over what is not there or of another kind.
+        raise UnsupportedModel(
+            f"{folder / 'config.json'} lacks or misstates something ({error}); choose another model"
+        ) from error
     except RuntimeError as error:
         raise ModelIncomplete(f"{folder}: the weights cannot be read ({error}); download the model again") from error
     unpack = not on_gpu() if precision.unpack is None else precision.unpack
@@ -78,8 +83,7 @@ def load_drafter(folder: Path, target: Target, precision: Precision) -> Drafter:
     checkpoint = formats.read(folder)
     bits = precision.drafter_bits
     if bits is None:
-        # A checkpoint that is packed already stays as it is; on a CPU everything is computed unpacked.
-        bits = (None if checkpoint.quantisation else DEFAULT_DRAFTER_BITS) if on_gpu() else 0
+        bits = DEFAULT_DRAFTER_BITS if on_gpu() else 0
     return DRAFTERS[checkpoint.descriptor.mode](checkpoint, target, dtype=target.dtype, bits=bits)
 
 
@@ -102,10 +106,14 @@ def check_files(folder: Path) -> None:
         raise ModelIncomplete(f"{folder} has no config.json, so it is no model folder or only half downloaded")
     index = folder / "model.safetensors.index.json"
     try:
-        json.loads(config.read_text())
-        wanted = set(json.loads(index.read_text())["weight_map"].values()) if index.is_file() else set[str]()
-    except (ValueError, KeyError) as error:
-        raise ModelIncomplete(f"{folder}: {error!r} in its JSON files; download the model again") from error
+        if not isinstance(json.loads(config.read_text()), dict):
+            raise TypeError("config.json is no object")
+        weight_map: dict[str, str] = json.loads(index.read_text())["weight_map"] if index.is_file() else {}
+        wanted = {str(name) for name in weight_map.values()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelIncomplete(
+            f"{folder}: config.json or the index of its weights is damaged ({error}); download the model again"
+        ) from error
     present = {path.name for path in folder.glob("*.safetensors")}
     if missing := sorted(wanted - present):
         raise ModelIncomplete(
@@ -139,7 +147,7 @@ def _check_safetensors(path: Path) -> None:
 
 def _refusal(folder: Path, error: ValueError) -> ModelIncomplete | UnsupportedModel:
     """mlx-lm reports several things as ValueError; what a person can do about them differs."""
-    text = str(error)
+    text = " ".join(str(error).split())
     if "parameters not in model" in text or "Missing" in text or "shape" in text:
         return ModelIncomplete(f"{folder}: weights and config do not belong together ({text[:200]}); download it again")
     if "custom module" in text or "trust_remote_code" in text:

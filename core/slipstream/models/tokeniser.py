@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ class Tokeniser:
     """Prompts to ids and ids to text. Raises ModelIncomplete when the folder's tokeniser cannot be read."""
 
     def __init__(self, folder: Path) -> None:
+        end_ids = _end_ids(folder)
         # transformers takes seconds to import; only those who need it wait.
         from mlx_lm.utils import load_tokenizer
 
@@ -24,7 +25,7 @@ class Tokeniser:
             raise ModelIncomplete(
                 f"{folder}: the tokenizer files are missing or damaged ({error}); download the model again"
             ) from error
-        self.end_ids = _end_ids(folder) | {int(token) for token in self._tokenizer.eos_token_ids}
+        self.end_ids = end_ids | {int(token) for token in self._tokenizer.eos_token_ids}
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Ids of a prompt. Raises InvalidRequest when it has none, or its messages do not fit the template."""
@@ -32,7 +33,10 @@ class Tokeniser:
             case Tokens(ids):
                 out = list(ids)
             case Text(text):
-                out = self._tokenizer.encode(text)
+                try:
+                    out = self._tokenizer.encode(text)
+                except (TypeError, ValueError) as error:  # half of a surrogate pair, which JSON can spell
+                    raise InvalidRequest(f"the prompt is no valid text ({error}); send it as UTF-8") from error
             case Chat(messages, tools, template):
                 out = self._render(messages, tools, template)
         if not out:
@@ -46,9 +50,11 @@ class Tokeniser:
     def has_chat_template(self) -> bool:
         return bool(self._tokenizer.has_chat_template)
 
-    def _render(self, messages: Sequence[Any], tools: Sequence[Any], template: Any) -> list[int]:
+    def _render(self, messages: Sequence[Any], tools: Sequence[Any], template: Mapping[str, Any]) -> list[int]:
         if not self.has_chat_template:
             raise InvalidRequest("this model has no chat template; send plain text (--raw-prompt)")
+        if taken := sorted(_NOT_VARIABLES & template.keys()):
+            raise InvalidRequest(f"{taken[0]} cannot be set for the chat template; leave it out", option=taken[0])
         try:
             return self._tokenizer.apply_chat_template(
                 [dict(message) for message in messages],
@@ -60,6 +66,17 @@ class Tokeniser:
             raise InvalidRequest(f"the model's chat template refuses these messages: {error}") from error
 
 
+# Arguments of apply_chat_template that are not the template's variables: they would change what comes out, or bring a
+# template of the sender's own.
+_NOT_VARIABLES = frozenset(
+    (
+        *("conversation", "tools", "chat_template", "add_generation_prompt", "continue_final_message", "tokenize"),
+        *("padding", "truncation", "max_length", "return_tensors", "return_dict", "return_assistant_tokens_mask"),
+        "tokenizer_kwargs",
+    )
+)
+
+
 def _end_ids(folder: Path) -> set[int]:
     """End tokens named by the model's config files; the tokeniser's own come on top."""
     found: set[int] = set()
@@ -68,10 +85,10 @@ def _end_ids(folder: Path) -> set[int]:
         if not path.is_file():
             continue
         try:
-            config: dict[str, Any] = json.loads(path.read_text())
-        except ValueError as error:
-            raise ModelIncomplete(f"{path} is not valid JSON; download the model again") from error
-        for part in (config, config.get("text_config") or {}):
-            ids = part.get("eos_token_id")
-            found |= {ids} if isinstance(ids, int) else set(ids or ())
+            config: dict[str, Any] = dict(json.loads(path.read_text()))
+            for part in (config, config.get("text_config") or {}):
+                ids: Any = part.get("eos_token_id")  # Any: the file may say anything
+                found |= {int(token) for token in (ids if isinstance(ids, list) else [ids]) if ids is not None}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ModelIncomplete(f"{path} is damaged ({error}); download the model again") from error
     return found
