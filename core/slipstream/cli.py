@@ -18,16 +18,13 @@ def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[]
     blas = prepare()
     parser = _parser()
     args = parser.parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] | None = args.run
     if args.version:
-        print(_versions(str(blas) if blas else "MLX's own"))
-        return 0
-    if args.run is None:
-        if without_command is not None:
-            return without_command()
-        parser.print_help()
-        return 0
+        run = lambda _: _print(_versions(str(blas) if blas else "MLX's own"))  # noqa: E731 - one of three
+    elif run is None:
+        run = lambda _: without_command() if without_command else _print(parser.format_help())  # noqa: E731
     try:
-        return args.run(args)
+        return run(args)
     except SlipstreamError as error:
         print(f"slipstream: {error.message}", file=sys.stderr)
         return 2
@@ -40,7 +37,8 @@ def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[]
 
 
 def _parser() -> argparse.ArgumentParser:
-    from slipstream.commands import generate, race, verify
+    from slipstream.agents import commands as agents
+    from slipstream.commands import generate, race, serve, verify
 
     parser = argparse.ArgumentParser(
         prog="slipstream",
@@ -49,9 +47,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print versions and exit")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="")
-    for command in (generate, race, verify):
+    for command in (generate, race, serve, verify):
         command.add_parser(commands)
+    agents.add_parsers(commands)
     return parser
+
+
+def _print(text: str) -> int:
+    print(text)
+    return 0
 
 
 def _versions(blas: str) -> str:

@@ -10,12 +10,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slipstream.errors import InvalidRequest
 from slipstream.events import Faulted, Ready, Status
 from slipstream.jobs import Inbox
 from slipstream.service import Engine, start
 from slipstream.types import Acceptance, Mode, ModelInfo, Options
+
+if TYPE_CHECKING:  # importing it imports MLX, and that must wait
+    from slipstream.engine.engine import Pair
 
 DEMO_NAME = "SmolLM2-135M-Instruct"
 
@@ -149,26 +153,34 @@ def serving(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Generator[Serv
 
 def open_pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Engine:
     """Resolve names to folders and load them. On the engine's thread, which is the first to import MLX."""
-    from slipstream.engine.engine import Pair, open_engine
+    from slipstream.engine.engine import open_engine, release
+
+    try:
+        return open_engine(_pair(args, modes))
+    except BaseException:
+        release()
+        raise
+
+
+def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
+    from slipstream.engine.engine import Pair
     from slipstream.engine.load import Precision
     from slipstream.store import demo, local
 
     given: list[str] = args.drafter or []
-    wanted = {mode for mode in modes if mode in (Mode.DSPARK, Mode.DFLASH)}
-    if Mode.AUTO in modes:
-        wanted.add(Mode.DSPARK)
     if args.model is None:
         target, name = demo.target(), DEMO_NAME
     else:
         target, name = local.resolve(args.model), Path(args.model).name
+    drafters: tuple[Path, ...] = ()
     if given:
         drafters = tuple(local.resolve(name) for name in given if name != "none")
     elif args.model is None:
+        # Automatic decoding uses the better of the two; a race wants both.
+        wanted = {Mode.DSPARK if mode is Mode.AUTO else mode for mode in modes}
         drafters = tuple(path for mode, path in demo.drafters().items() if mode in wanted)
-    else:
-        drafters = ()
     precision = Precision(dtype=args.dtype, drafter_bits=args.drafter_bits)
-    return open_engine(Pair(target, drafters, name, precision, args.kv_bits))
+    return Pair(target, drafters, name, precision, args.kv_bits)
 
 
 def read_prompt(args: argparse.Namespace) -> str:

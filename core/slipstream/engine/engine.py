@@ -131,10 +131,14 @@ class MlxEngine:
 
     def close(self) -> None:
         """Free the device. On the thread that made the engine, as its last act with MLX."""
-        mx.synchronize()
-        mx.clear_cache()
-        # A thread that ends with streams of its own still open brings the process down at exit.
-        mx.clear_streams()
+        release()
+
+
+def release() -> None:
+    """Let go of the device on this thread. One that ends with its streams open brings the process down at exit."""
+    mx.synchronize()
+    mx.clear_cache()
+    mx.clear_streams()
 
 
 class _Answer:

@@ -100,8 +100,8 @@ def race(
     for trial in range(trials):
         for number, question in enumerate(questions):
             shift = (trial + number) % len(modes)
-            for mode in (*modes[shift:], *modes[:shift]):
-                runs.append(_run(inbox, question, mode, options, trial, raw, watch))
+            order = (*modes[shift:], *modes[:shift])
+            runs.extend(_run(inbox, question, mode, options, trial, raw, watch) for mode in order)
     arms = [
         _arm(mode, runs, questions, trials, lambda run, at: _margin(inbox, run, at, options, raw), modes[0], dtype)
         for mode in modes

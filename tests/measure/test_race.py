@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slipstream.engine.engine import Pair, open_engine
+from slipstream.errors import InvalidRequest
+from slipstream.events import Delta, Done, Event, Failed, Finish, Margin, Prefill, Round, Timings
+from slipstream.jobs import Inbox, Job
+from slipstream.measure.prompts import Question
+from slipstream.measure.race import as_json, race
+from slipstream.measure.verdict import Verdict
+from slipstream.service import start
+from slipstream.types import Chat, Mode, Options, Text
+from tiny_runs import write_target
+
+QUESTIONS = (Question("code", "one"), Question("maths", "two"))
+SPEED = {Mode.BASELINE: 10.0, Mode.DSPARK: 25.0, Mode.LOOKUP: 5.0}
+
+Says = Callable[[Job, int], list[int]]  # a job and how many came before it -> its tokens
+
+
+class FakeEngine:
+    """Answers jobs with tokens at a speed by mode. Notes who was asked."""
+
+    def __init__(self, says: Says, gap: float = 5.0) -> None:
+        self.says = says
+        self.gap = gap
+        self.asked: list[tuple[str, Mode]] = []
+
+    def answer(self, job: Job) -> None:
+        options, prompt = job.request.options, job.request.prompt
+        text = prompt.text if isinstance(prompt, Text) else str(prompt.messages[0]["content"])  # pyright: ignore[reportAttributeAccessIssue]
+        if not options.margins:
+            self.asked.append((text, options.mode))
+        tokens = self.says(job, len(self.asked))
+        if not tokens:
+            job.sink(Failed(InvalidRequest("no")))
+            return
+        job.sink(Prefill(1, 1, 0))
+        for index, token in enumerate(tokens):
+            margins = (Margin(20.0, self.gap, False),) if options.margins else ()
+            made = Round(index, "plain", (), 0) if index else None
+            job.sink(Delta(f"{token} ", (token,), made, margins=margins))
+        seconds = (len(tokens) - 1) / SPEED[options.mode]
+        job.sink(Done(Finish.LENGTH, Timings(0, 0, 1, 1 + seconds, 1, 0, len(tokens), len(tokens) - 1), (1,)))
+
+
+@contextmanager
+def answering(engine: FakeEngine) -> Generator[Inbox]:
+    inbox = Inbox()
+
+    def loop() -> None:
+        while (job := inbox.get()) is not None:
+            engine.answer(job)
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    try:
+        yield inbox
+    finally:
+        inbox.close()
+        thread.join(10)
+
+
+MODES = (Mode.BASELINE, Mode.DSPARK, Mode.LOOKUP)
+
+
+def same(job: Job, _: int) -> list[int]:
+    return [1, 2, 3, 4, 5]
+
+
+def wrong(mode: Mode, *, only: int | None = None) -> Says:
+    def says(job: Job, number: int) -> list[int]:
+        is_wrong = job.request.options.mode is mode and only in (None, number)
+        return [1, 2, 9, 4, 5] if is_wrong else [1, 2, 3, 4, 5]
+
+    return says
+
+
+def test_identical_arms_have_their_speed() -> None:
+    engine = FakeEngine(same)
+    with answering(engine) as inbox:
+        result = race(inbox, QUESTIONS, MODES, Options(), dtype="float32")
+    assert result.verdict is Verdict.IDENTICAL
+    plain, dspark, lookup = result.arms
+    assert plain.speedup is None
+    assert dspark.speedup is not None
+    assert lookup.speedup is not None
+    assert (dspark.speedup.median, dspark.speedup.low, dspark.speedup.high) == pytest.approx((2.5, 2.5, 2.5))
+    assert lookup.speedup.median == pytest.approx(0.5)  # slower is said as plainly
+    assert dspark.speedup_by_kind == pytest.approx({"code": 2.5, "maths": 2.5})
+    assert dspark.tps.median == pytest.approx(25)
+    assert len(result.runs) == 3 * 2 * 3
+
+
+def test_the_order_of_arms_rotates() -> None:
+    engine = FakeEngine(same)
+    with answering(engine) as inbox:
+        race(inbox, QUESTIONS, MODES, Options(), dtype="float32", trials=3)
+    firsts = [mode for _, mode in engine.asked[::3]]
+    assert firsts == [MODES[(trial + question) % 3] for trial in range(3) for question in range(2)]
+    for at in range(0, len(engine.asked), 3):
+        turn = engine.asked[at : at + 3]
+        assert {mode for _, mode in turn} == set(MODES)
+        assert len({text for text, _ in turn}) == 1
+
+
+def test_where_one_arm_differs_no_speed_up_is_claimed_anywhere() -> None:
+    engine = FakeEngine(wrong(Mode.DSPARK))
+    with answering(engine) as inbox:
+        result = race(inbox, QUESTIONS, MODES, Options(), dtype="float32")
+    assert result.verdict is Verdict.DIFFERENT
+    assert all(arm.speedup is None and arm.speedup_by_kind == {} for arm in result.arms)
+    report = json.dumps(as_json(result))
+    assert report.count('"speedup": null') == len(MODES)
+    assert "this is a bug" in report
+
+
+def test_a_single_wrong_run_of_many_is_enough() -> None:
+    turn = next(at for at in range(9, 18) if _rotated()[at] is Mode.LOOKUP)
+    with answering(FakeEngine(wrong(Mode.LOOKUP, only=turn + 1))) as inbox:
+        result = race(inbox, QUESTIONS, MODES, Options(), dtype="float32")
+    lookup = result.arms[2]
+    assert sum(comparison.verdict is Verdict.DIFFERENT for _, comparison in lookup.comparisons) == 1
+    assert result.verdict is Verdict.DIFFERENT
+    assert all(arm.speedup is None for arm in result.arms)
+
+
+def _rotated() -> list[Mode]:
+    """Which mode runs when, for two questions and three trials."""
+    engine = FakeEngine(same)
+    with answering(engine) as inbox:
+        race(inbox, QUESTIONS, MODES, Options(), dtype="float32")
+    return [mode for _, mode in engine.asked]
+
+
+def test_a_tie_keeps_its_speed_and_is_told() -> None:
+    engine = FakeEngine(wrong(Mode.LOOKUP), gap=1e-5)
+    with answering(engine) as inbox:
+        result = race(inbox, QUESTIONS, MODES, Options(), dtype="float32")
+    assert result.verdict is Verdict.TIE
+    plain, dspark, lookup = result.arms
+    assert (plain.verdict, dspark.verdict, lookup.verdict) == (Verdict.IDENTICAL, Verdict.IDENTICAL, Verdict.TIE)
+    assert lookup.speedup is not None
+    differences = as_json(result)["arms"][2]["differences"]
+    assert {difference["position"] for difference in differences} == {2}
+    assert "Numeric tie" in differences[0]["what"]
+
+
+def test_an_answer_that_only_ends_earlier_is_different() -> None:
+    def shorter(job: Job, _: int) -> list[int]:
+        return [1, 2, 3] if job.request.options.mode is Mode.DSPARK else [1, 2, 3, 4]
+
+    with answering(FakeEngine(shorter, gap=0.0)) as inbox:
+        result = race(inbox, QUESTIONS, MODES, Options(), dtype="float32")
+    assert result.verdict is Verdict.DIFFERENT
+
+
+def test_a_job_that_fails_ends_the_race_with_its_error() -> None:
+    with answering(FakeEngine(lambda *_: [])) as inbox, pytest.raises(InvalidRequest, match="no"):
+        race(inbox, QUESTIONS, MODES, Options(), dtype="float32")
+
+
+def test_those_who_watch_see_every_event_of_every_run() -> None:
+    seen: list[tuple[str, Mode, int, type[Event]]] = []
+    with answering(FakeEngine(same)) as inbox:
+        race(
+            inbox,
+            QUESTIONS[:1],
+            MODES[:2],
+            Options(),
+            dtype="float32",
+            trials=2,
+            watch=lambda question, mode, trial, event: seen.append((question.kind, mode, trial, type(event))),
+        )
+    assert sum(kind is Done for *_, kind in seen) == 4
+    assert {(mode, trial) for _, mode, trial, _ in seen} == {(m, t) for m in MODES[:2] for t in range(2)}
+
+
+def test_questions_go_through_the_chat_template_unless_raw() -> None:
+    kinds: set[type] = set()
+
+    def says(job: Job, _: int) -> list[int]:
+        kinds.add(type(job.request.prompt))
+        return [1, 2]
+
+    with answering(FakeEngine(says)) as inbox:
+        race(inbox, QUESTIONS, MODES[:1], Options(), dtype="float32", trials=1)
+        race(inbox, QUESTIONS, MODES[:1], Options(), dtype="float32", trials=1, raw=True)
+    assert kinds == {Chat, Text}
+
+
+def test_a_real_race_on_a_tiny_model(tmp_path: Path) -> None:
+    folder = write_target(tmp_path / "model")
+    inbox = Inbox()
+    thread = start(inbox, lambda: open_engine(Pair(folder)))
+    try:
+        options = Options(temperature=0.8, seed=3, max_tokens=12, ignore_eos=True)
+        result = race(inbox, QUESTIONS[:1], (Mode.BASELINE, Mode.LOOKUP), options, dtype="float32", trials=2)
+        # Another seed is another text: the runs were not all the same by accident.
+        other = race(inbox, QUESTIONS[:1], (Mode.BASELINE,), replace(options, seed=4), dtype="float32", trials=1)
+    finally:
+        inbox.close()
+        thread.join(30)
+    assert result.verdict is Verdict.IDENTICAL
+    assert other.runs[0].answer.tokens != result.runs[0].answer.tokens

@@ -1,0 +1,344 @@
+"""The command line on tiny model folders: exit codes, sentences, and the objects it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx  # before the command line can load another BLAS into this process
+import pytest
+
+from slipstream import cli
+from slipstream.types import Mode
+from tiny_runs import chain_of, write_byte_drafter, write_target
+
+ABC = "abcdefghij"
+COMMAND = (sys.executable, "-m", "slipstream")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("cli")
+    write_target(root / "alphabet", links=chain_of(*ABC.encode(), ord("a")), max_position_embeddings=4000)
+    write_target(root / "random")
+    write_byte_drafter(root / "dspark", Mode.DSPARK)
+    write_byte_drafter(root / "dflash", Mode.DFLASH)
+    assert mx.default_device() is not None
+    return root
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], root: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """In this process: exit code, stdout, stderr. Model and drafter names are folders under `root`."""
+    monkeypatch.chdir(root)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        try:
+            code = cli.main(list(arguments))
+        except SystemExit as error:
+            code = int(error.code or 0)
+        out, err = capsys.readouterr()
+        assert threading.active_count() == 1, "the engine's thread is left over"
+        return code, out, err
+
+    return run
+
+
+def generate(run: Run, *arguments: str) -> dict[str, Any]:
+    code, out, _ = run("generate", "--json", *arguments)
+    assert code == 0
+    return json.loads(out)
+
+
+ALPHABET = ("--model", "./alphabet", "--raw-prompt", "--prompt", ABC)
+
+
+def test_generate_streams_the_text_and_closes_with_a_line(run: Run) -> None:
+    code, out, err = run("generate", *ALPHABET, "--max-tokens", "25")
+    assert (code, out) == (0, (ABC * 3)[:25])
+    for part in ("25 tokens", "tok/s", "prefill", "tokens per round", "lookup"):
+        assert part in err
+
+
+def test_the_json_object_has_every_key(run: Run) -> None:
+    arguments = (
+        "--drafter",
+        "./dspark",
+        "--mode",
+        "dspark",
+        "--max-tokens",
+        "12",
+        "--temperature",
+        "0.5",
+        "--seed",
+        "7",
+    )
+    result = generate(run, *ALPHABET, *arguments)
+    assert list(result) == [
+        *(
+            "text",
+            "prompt_ids",
+            "token_ids",
+            "finish_reason",
+            "rounds",
+            "tokens_per_round",
+            "decode_tps",
+            "prefill_tps",
+        ),
+        *("ttft_s", "mode", "model", "drafter", "options", "seed", "versions"),
+    ]
+    assert list(result["rounds"][0]) == ["position", "source", "drafted", "accepted", "confidence"]
+    assert len(result["token_ids"]) == 12
+    assert result["prompt_ids"] == list(ABC.encode())
+    assert (result["mode"], result["drafter"], result["seed"]) == ("dspark", "dspark", 7)
+    assert result["finish_reason"] == "length"
+    assert result["model"]["name"] == "alphabet"
+    assert {round_["source"] for round_ in result["rounds"]} <= {"dspark", "plain"}
+
+
+def test_modes_say_the_same(run: Run) -> None:
+    arguments = ("--model", "./random", "--drafter", "./dspark", "--drafter", "./dflash", "--prompt", "hello")
+    options = ("--max-tokens", "16", "--temperature", "0.9", "--seed", "5", "--ignore-eos")
+    said = {
+        mode: generate(run, *arguments, *options, "--mode", mode)["token_ids"]
+        for mode in ("baseline", "dspark", "dflash", "lookup", "auto")
+    }
+    assert all(ids == said["baseline"] for ids in said.values())
+
+
+@pytest.fixture(scope="module")
+def result(root: Path) -> Path:
+    """A result of `generate --json`, on disk."""
+    path = root / "result.json"
+    if not path.exists():
+        model = ("--model", str(root / "alphabet"), *ALPHABET[2:])
+        with path.open("w") as file, redirect_stdout(file):
+            code = cli.main(["generate", *model, "--json", "--max-tokens", "15", "--temperature", "0.4", "--seed", "3"])
+        assert code == 0
+    return path
+
+
+def changed(result: Path, change: Callable[[dict[str, Any]], object]) -> str:
+    values = json.loads(result.read_text())
+    change(values)
+    path = result.with_name("changed.json")
+    path.write_text(json.dumps(values))
+    return str(path)
+
+
+def test_verify_says_identical(run: Run, result: Path) -> None:
+    code, out, _ = run("verify", str(result), "--model", "./alphabet")
+    assert code == 0
+    assert out.startswith("Identical: all 15 tokens")
+
+
+def test_verify_finds_a_changed_id(run: Run, result: Path) -> None:
+    path = changed(result, lambda values: values["token_ids"].__setitem__(6, 98))
+    code, out, _ = run("verify", path, "--model", "./alphabet")
+    assert code == 1
+    assert out.startswith("Different at token 6")
+
+
+def test_verify_finds_a_token_too_many(run: Run, result: Path) -> None:
+    def end_early(values: dict[str, Any]) -> None:
+        values["options"]["stop_ids"] = [ord("e")]
+
+    code, out, _ = run("verify", changed(result, end_early), "--model", "./alphabet")
+    assert code == 1
+    assert "one answer ends there" in out
+
+
+BAD_RESULTS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no ids": lambda values: values.pop("token_ids"),
+    "ids that are words": lambda values: values.update(token_ids=["a", "b"]),
+    "a prompt of words": lambda values: values.update(prompt_ids=["a"]),
+    "a prompt that is a number": lambda values: values.update(prompt_ids=5),
+    "a prompt outside the vocabulary": lambda values: values.update(prompt_ids=[10**12]),
+    "a model that is a word": lambda values: values.update(model="alphabet"),
+    "options that are a list": lambda values: values.update(options=[]),
+    "an unknown option": lambda values: values["options"].update(speed=11),
+    "an option that is no number": lambda values: values["options"].update(temperature="hot"),
+    "an option that is NaN": lambda values: values["options"].update(top_p=float("nan")),
+    "stop strings that are numbers": lambda values: values["options"].update(stop=[1]),
+    "another model's": lambda values: values["model"].update(name="other"),
+}
+
+
+@pytest.mark.parametrize("change", BAD_RESULTS.values(), ids=BAD_RESULTS)
+def test_verify_refuses_what_is_no_result(change: Callable[[dict[str, Any]], object], run: Run, result: Path) -> None:
+    refused(*run("verify", changed(result, change), "--model", "./alphabet"))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '"x"', "\xff"])
+def test_verify_refuses_other_files(text: str, run: Run, root: Path) -> None:
+    (root / "other.json").write_bytes(text.encode("latin-1"))
+    refused(*run("verify", "other.json", "--model", "./alphabet"))
+    refused(*run("verify", "not there.json", "--model", "./alphabet"))
+
+
+def refused(code: int, out: str, err: str, words: str = "") -> None:
+    """Exit code 2 and one sentence, never a traceback."""
+    assert code == 2, err
+    assert out == ""
+    assert "Traceback" not in err
+    assert err.startswith("slipstream: ")
+    assert err.count("\n") == 1, err
+    assert words in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--model", "./nowhere"), "no model at ./nowhere"),
+        (("--model", "nobody/nothing"), "not on this machine"),
+        (("--drafter", "./nowhere"), "no model at ./nowhere"),
+        (("--mode", "dspark"), "no dspark drafter is loaded"),
+        (("--prompt", "  "), "the prompt is empty"),
+        (("--prompt", "x" * 4001), "prompt is too long: 4001 tokens > 4000 maximum"),
+        (("--temperature", "nan"), "temperature must be a number from 0 to 100"),
+        (("--temperature", "-1"), "temperature"),
+        (("--top-p", "1.5"), "top_p"),
+        (("--min-p", "nan"), "min_p"),
+        (("--repetition-penalty", "0"), "repetition_penalty"),
+        (("--presence-penalty", "inf"), "presence_penalty"),
+        (("--top-k", "-1"), "top_k"),
+        (("--max-tokens", "0"), "max_tokens must be at least 1"),
+        (("--max-draft", "-1"), "max_draft"),
+        (("--max-draft", "many"), "--max-draft must be auto"),
+        (("--seed", "-1"), "seed"),
+        (("--logprobs", "21"), "logprobs"),
+        (("--logit-bias", "a=b"), "--logit-bias must be ID=BIAS"),
+        (("--logit-bias", "5=nan"), "finite"),
+        (("--logit-bias=-5=1",), "logit_bias"),
+        (("--logit-bias", "100000=1"), "logit_bias names token 100000"),
+        (("--stop", ""), "stop"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: tuple[str, ...], words: str, run: Run) -> None:
+    refused(*run("generate", *ALPHABET, *arguments), words)
+
+
+def test_bad_choices_are_told_by_the_parser(run: Run) -> None:
+    for arguments in (("--mode", "magic"), ("--kv-bits", "3"), ("--max-tokens", "ten"), ("--dtype", "int8")):
+        code, out, err = run("generate", *ALPHABET, *arguments)
+        assert (code, out) == (2, "")
+        assert "error: argument" in err
+    assert run("generate")[0] == 2
+
+
+def test_a_broken_model_folder_is_one_sentence(run: Run, root: Path) -> None:
+    broken = write_target(root / "broken")
+    data = (broken / "model.safetensors").read_bytes()
+    (broken / "model.safetensors").write_bytes(data[:-1])
+    refused(*run("generate", "--model", "./broken", "--prompt", "x"), "is cut short")
+    (broken / "config.json").write_text("[]")
+    refused(*run("generate", "--model", "./broken", "--prompt", "x"), "config.json")
+
+
+def test_a_prompt_file(run: Run, root: Path) -> None:
+    (root / "prompt.txt").write_text(ABC)
+    arguments = ("generate", "--model", "./alphabet", "--raw-prompt", "--max-tokens", "3", "--prompt-file")
+    assert run(*arguments, "prompt.txt")[:2] == (0, "abc")
+    (root / "binary").write_bytes(b"\xff\xfe\x00")
+    for name in ("binary", "nothing.txt", "."):
+        refused(*run(*arguments, name), "cannot be read")
+
+
+@pytest.mark.parametrize("suffix", ["json", "md"])
+def test_race_on_a_tiny_model(suffix: str, run: Run, root: Path) -> None:
+    arguments = ("race", *ALPHABET, "--arms", "lookup,dflash", "--drafter", "./dflash", "--trials", "2")
+    code, out, _ = run(*arguments, "--max-tokens", "12", "--report", f"report.{suffix}")
+    assert code == 0
+    assert "Identical: every arm said the same" in " ".join(out.split())
+    report = (root / f"report.{suffix}").read_text()
+    if suffix == "json":
+        values = json.loads(report)
+        assert values["verdict"] == "identical"
+        assert [arm["mode"] for arm in values["arms"]] == ["baseline", "lookup", "dflash"]
+        assert values["arms"][1]["speedup"]["median"] > 0
+    else:
+        assert "| plain |" in report
+        assert "Identical" in report
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--arms", "warp"), "--arms must be of"),
+        (("--trials", "0"), "--trials must be at least 1"),
+        (("--report", "report.docx"), "--report must end in"),
+        (("--acceptance", "rejection"), "use match"),
+        (("--arms", "dspark"), "no dspark drafter is loaded"),
+    ],
+)
+def test_race_refuses(arguments: tuple[str, ...], words: str, run: Run) -> None:
+    code, _, err = run("race", *ALPHABET, *arguments)
+    assert code == 2
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_version_and_help(run: Run) -> None:
+    code, out, _ = run("--version")
+    assert code == 0
+    assert "slipstream " in out
+    assert "mlx-lm " in out
+    code, out, _ = run()
+    assert code == 0
+    assert "generate" in out
+
+
+def process(root: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+
+
+def test_a_real_process_refuses_in_one_sentence(root: Path) -> None:
+    running = process(root, "generate", "--model", "./alphabet", "--drafter", "./alphabet", "--prompt", "x")
+    out, err = running.communicate(timeout=120)
+    refused(running.returncode, out, err, "is not a DSpark or DFlash drafter")
+
+
+def test_ctrl_c_prints_what_was_made_and_exits_130(root: Path) -> None:
+    running = process(root, "generate", *ALPHABET, "--mode", "baseline", "--max-tokens", "3900")
+    assert running.stdout is not None
+    begin = running.stdout.read(30)
+    assert begin == (ABC * 3)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert (begin + out).startswith(ABC * 3)
+    assert len(begin + out) < 3900
+    assert "Traceback" not in err
+    assert "tokens per round" in err
+
+
+@pytest.mark.slow
+def test_ctrl_c_with_json_prints_the_object(root: Path) -> None:
+    running = process(root, "generate", *ALPHABET, "--json", "--mode", "baseline", "--max-tokens", "3900")
+    assert running.stdout is not None
+    with pytest.raises(subprocess.TimeoutExpired):
+        running.wait(timeout=7)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    if out:  # interrupted while loading there is nothing to print
+        assert json.loads(out)["finish_reason"] == "cancelled"

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from slipstream.errors import Busy, Closed
+from slipstream.events import Delta, Done, Event, Finish, Queued, Timings
+from slipstream.jobs import Inbox, Job, Waiting, events_of
+from slipstream.types import Request, Text
+
+REQUEST = Request(Text("hello"))
+DONE = Done(Finish.STOP, Timings(0, 0, 0, 0, 1, 0, 1, 0), (1,))
+
+
+def job(sink: list[Event] | None = None) -> Job:
+    return Job(REQUEST, (sink if sink is not None else []).append)
+
+
+def test_first_in_first_out_and_each_hears_how_many_are_ahead() -> None:
+    inbox, said = Inbox(), [list[Event](), list[Event]()]
+    jobs = [job(events) for events in said]
+    for each in jobs:
+        inbox.put(each)
+    assert said == [[Queued(0)], [Queued(1)]]
+    assert [inbox.get(), inbox.get()] == jobs
+    assert len(inbox) == 0
+
+
+def test_a_full_inbox_says_busy_and_keeps_what_it_has() -> None:
+    inbox = Inbox(limit=2)
+    inbox.put(job())
+    inbox.put(job())
+    events: list[Event] = []
+    with pytest.raises(Busy) as caught:
+        inbox.put(job(events))
+    assert caught.value.facts == {"waiting": 2, "retry_after_s": 1.0}
+    assert events == []
+    assert len(inbox) == 2
+    inbox.get()
+    inbox.put(job(events))
+    assert events == [Queued(1)]
+
+
+def test_a_closed_inbox_refuses_and_cancels_those_who_wait() -> None:
+    inbox, waiting = Inbox(), job()
+    inbox.put(waiting)
+    inbox.close()
+    inbox.close()
+    with pytest.raises(Closed):
+        inbox.put(job())
+    assert waiting.is_cancelled
+    assert inbox.get() is waiting  # it still has to be told
+    assert inbox.get() is None
+
+
+def test_getting_without_waiting() -> None:
+    assert Inbox().get(wait=False) is None
+
+
+def test_waiting_ends_when_a_job_comes_or_the_inbox_closes() -> None:
+    inbox, got = Inbox(), list[Job | None]()
+    thread = threading.Thread(target=lambda: got.extend([inbox.get(), inbox.get()]))
+    thread.start()
+    first = job()
+    inbox.put(first)
+    inbox.close()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert got == [first, None]
+
+
+def test_many_threads_put_no_more_than_the_limit() -> None:
+    inbox, refused = Inbox(limit=10), list[Busy]()
+
+    def put() -> None:
+        try:
+            inbox.put(job())
+        except Busy as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=put) for _ in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(inbox) == 10
+    assert len(refused) == 20
+
+
+def answer(inbox: Inbox, *events: Event) -> None:
+    """A stand-in for the engine: takes one job and says these."""
+    taken = inbox.get()
+    assert taken is not None
+    for event in events:
+        taken.sink(event)
+
+
+def test_events_of_a_request_end_with_the_last() -> None:
+    inbox = Inbox()
+    thread = threading.Thread(target=answer, args=(inbox, Delta("a", (1,)), DONE))
+    thread.start()
+    assert list(events_of(inbox, REQUEST)) == [Queued(0), Delta("a", (1,)), DONE]
+    thread.join()
+
+
+def test_leaving_early_cancels() -> None:
+    inbox = Inbox()
+    events = events_of(inbox, REQUEST)
+    assert next(events) == Queued(0)
+    taken = inbox.get()
+    assert taken is not None
+    assert not taken.is_cancelled
+    events.close()  # pyright: ignore[reportAttributeAccessIssue]
+    assert taken.is_cancelled
+
+
+def test_an_interrupted_wait_can_be_cancelled_and_followed_to_its_end() -> None:
+    inbox = Inbox()
+    waiting = Waiting(inbox, REQUEST)
+    assert next(waiting) == Queued(0)
+    waiting.job.cancel()
+    answer(inbox, Delta("a", (1,)), DONE)
+    assert list(waiting) == [Delta("a", (1,)), DONE]
+    assert list(waiting) == []
+
+
+def test_jobs_have_numbers_of_their_own_and_know_when_they_came() -> None:
+    one, two = job(), job()
+    assert one.number < two.number
+    assert one.queued_s <= two.queued_s <= time.monotonic()

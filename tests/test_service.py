@@ -1,0 +1,258 @@
+"""The engine's loop with an engine made of a script: no model."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from slipstream.errors import EngineFaulted, InvalidRequest, ModelNotFound
+from slipstream.events import (
+    Delta,
+    Done,
+    Event,
+    Failed,
+    Faulted,
+    Finish,
+    Loading,
+    Prefill,
+    Queued,
+    Ready,
+    Status,
+    Timings,
+    Working,
+)
+from slipstream.jobs import Inbox, Job
+from slipstream.service import serve
+from slipstream.types import ModelInfo, Request, Text
+
+INFO = ModelInfo("toy", "/toy", 100, 10, (), "float32", "none", (1,))
+TIMINGS = Timings(0, 0, 0, 0, 1, 0, 1, 0)
+
+
+class Toy:
+    """Says a prompt word by word. `bad` is an error of the request, `broken` one of the model, `gate` waits."""
+
+    def __init__(self) -> None:
+        self.info = INFO
+        self.is_closed = False
+        self.order: list[str] = []  # whose turn it was
+        self.at_gate = threading.Semaphore(0)
+        self.gate = threading.Semaphore(0)
+        self.thread: threading.Thread | None = None
+
+    def run(self, job: Job) -> Iterator[Event]:
+        self.thread = threading.current_thread()
+        prompt = job.request.prompt
+        assert isinstance(prompt, Text)
+        words = prompt.text.split()
+        yield Prefill(0, len(words), 0)
+        for word in words:
+            if job.is_cancelled:
+                yield Done(Finish.CANCELLED, TIMINGS, ())
+                return
+            self.order.append(word)
+            if word == "bad":
+                raise InvalidRequest("that will not do")
+            if word == "broken":
+                raise ValueError("NaN in the forward pass")
+            if word == "gate":
+                self.at_gate.release()
+                assert self.gate.acquire(timeout=10)
+            yield Delta(word, (1,))
+        yield Done(Finish.STOP, TIMINGS, ())
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Served:
+    def __init__(self, engine: Toy, inbox: Inbox) -> None:
+        self.engine = engine
+        self.inbox = inbox
+        self.statuses: list[Status] = []
+        self.ready = threading.Event()
+
+    def note(self, status: Status) -> None:
+        self.statuses.append(status)
+        if isinstance(status, Ready | Faulted):
+            self.ready.set()
+
+    def ask(self, text: str) -> tuple[Job, queue.SimpleQueue[Event]]:
+        events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        job = Job(Request(Text(text)), events.put)
+        self.inbox.put(job)
+        return job, events
+
+
+@contextmanager
+def serving(open_engine: Callable[[], Toy] | None = None, *, limit: int = 64, max_active: int = 4) -> Generator[Served]:
+    engine = Toy()
+    served = Served(engine, Inbox(limit))
+    thread = threading.Thread(
+        target=serve,
+        args=(served.inbox, open_engine or (lambda: engine), served.note),
+        kwargs={"name": "toy", "max_active": max_active},
+    )
+    thread.start()
+    assert served.ready.wait(10)
+    try:
+        yield served
+    finally:
+        served.inbox.close()
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def whole(events: queue.SimpleQueue[Event]) -> list[Event]:
+    """All that a job says. It ends once, and nothing comes after."""
+    said: list[Event] = []
+    while not said or not isinstance(said[-1], Done | Failed):
+        said.append(events.get(timeout=10))
+    return said
+
+
+def text(said: list[Event]) -> str:
+    return " ".join(event.text for event in said if isinstance(event, Delta))
+
+
+def test_a_job_from_queue_to_done() -> None:
+    with serving() as served:
+        job, events = served.ask("one two")
+        assert whole(events) == [
+            Queued(0),
+            Prefill(0, 2, 0),
+            Delta("one", (1,)),
+            Delta("two", (1,)),
+            Done(Finish.STOP, TIMINGS, ()),
+        ]
+    assert served.statuses == [Loading("toy"), Ready(INFO), Working(INFO, (job.number,)), Ready(INFO)]
+    assert served.engine.is_closed
+    assert served.engine.thread is not threading.main_thread()
+    assert events.empty()
+
+
+def test_an_error_of_a_request_fails_it_alone() -> None:
+    with serving() as served:
+        _, other = served.ask("gate a b c")
+        served.engine.at_gate.acquire(timeout=10)
+        _, bad = served.ask("bad")
+        served.engine.gate.release()
+        said = whole(bad)
+        assert isinstance(said[-1], Failed)
+        assert said[-1].error.message == "that will not do"
+        assert text(whole(other)) == "gate a b c"
+        assert text(whole(served.ask("still here")[1])) == "still here"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_broken_forward_pass_fails_every_job_and_all_later_ones(caplog: pytest.LogCaptureFixture) -> None:
+    with serving() as served:
+        _, other = served.ask("gate a b c d e f g h")
+        served.engine.at_gate.acquire(timeout=10)
+        _, broken = served.ask("broken")
+        served.engine.gate.release()
+        for events in (broken, other):
+            said = whole(events)
+            assert isinstance(said[-1], Failed)
+            assert isinstance(said[-1].error, EngineFaulted)
+            assert "NaN in the forward pass" in said[-1].error.message
+        _, later = served.ask("hello")
+        said = whole(later)
+        assert isinstance(said[-1], Failed)
+        assert said[-1].error.code == "engine_faulted"
+        assert isinstance(served.statuses[-1], Faulted)
+    assert served.engine.is_closed
+    assert broken.empty()
+    assert other.empty()
+    assert "failed" in caplog.text
+
+
+def test_an_engine_that_does_not_open_refuses_jobs_until_it_is_closed(caplog: pytest.LogCaptureFixture) -> None:
+    def missing() -> Toy:
+        raise ModelNotFound("no model there")
+
+    def surprising() -> Toy:
+        raise KeyError("rope")
+
+    for opener, code in ((missing, "model_not_found"), (surprising, "engine_faulted")):
+        with serving(opener) as served:
+            for _ in range(2):
+                said = whole(served.ask("hello")[1])
+                assert isinstance(said[-1], Failed)
+                assert said[-1].error.code == code
+        assert [type(status) for status in served.statuses] == [Loading, Faulted]
+
+
+def test_cancel_ends_a_job_with_done_and_leaves_the_others() -> None:
+    with serving() as served:
+        job, events = served.ask("gate a b c")
+        served.engine.at_gate.acquire(timeout=10)
+        _, other = served.ask("x y")
+        job.cancel()
+        served.engine.gate.release()
+        said = whole(events)
+        assert isinstance(said[-1], Done)
+        assert said[-1].reason is Finish.CANCELLED
+        assert text(said) == "gate"
+        assert text(whole(other)) == "x y"
+
+
+def test_closing_ends_every_job_once() -> None:
+    with serving(max_active=2) as served:
+        asked = [served.ask("gate " + "w " * 50) for _ in range(5)]
+        served.engine.at_gate.acquire(timeout=10)
+        served.inbox.close()
+        for _ in range(9):
+            served.engine.gate.release()
+        for _, events in asked:
+            said = whole(events)
+            assert isinstance(said[-1], Done)
+            assert said[-1].reason is Finish.CANCELLED
+    assert all(events.empty() for _, events in asked)
+
+
+def test_jobs_take_turns_and_a_newcomer_goes_first() -> None:
+    with serving() as served:
+        _, slow = served.ask("gate a1 a2 a3")
+        served.engine.at_gate.acquire(timeout=10)
+        _, quick = served.ask("b1 b2")
+        served.engine.gate.release()
+        whole(slow)
+        whole(quick)
+    order = served.engine.order
+    assert order[:3] == ["gate", "a1", "b1"] or order[:3] == ["gate", "b1", "a1"]
+    assert order.index("b2") < order.index("a3")
+
+
+def test_no_more_than_max_active_are_under_way() -> None:
+    with serving(max_active=2) as served:
+        asked = [served.ask(f"gate {name}1 {name}2") for name in "abc"]
+        served.engine.at_gate.acquire(timeout=10)
+        for _ in range(3):
+            served.engine.gate.release()
+        for _, events in asked:
+            whole(events)
+    most = max(len(status.jobs) for status in served.statuses if isinstance(status, Working))
+    assert most == 2
+    order = [word for word in served.engine.order if word != "gate"]
+    # The third starts only after one of the first two has said its last word.
+    assert order.index("c1") > min(order.index("a2"), order.index("b2"))
+
+
+def test_a_cancelled_job_still_waiting_ends_with_done_when_the_engine_never_opened() -> None:
+    def missing() -> Toy:
+        raise ModelNotFound("no model there")
+
+    inbox, events = Inbox(), queue.SimpleQueue[Event]()
+    job = Job(Request(Text("x")), events.put)
+    inbox.put(job)
+    job.cancel()
+    inbox.close()
+    serve(inbox, missing, lambda _: None)
+    said = whole(events)
+    assert isinstance(said[-1], Done)
+    assert said[-1].reason is Finish.CANCELLED
