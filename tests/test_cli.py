@@ -279,6 +279,7 @@ def test_race_on_a_tiny_model(suffix: str, run: Run, root: Path) -> None:
         (("--arms", "warp"), "--arms must be of"),
         (("--trials", "0"), "--trials must be at least 1"),
         (("--report", "report.docx"), "--report must end in"),
+        (("--report", "no such folder/report.json"), "a folder that exists"),
         (("--acceptance", "rejection"), "use match"),
         (("--arms", "dspark"), "no dspark drafter is loaded"),
     ],

@@ -62,12 +62,17 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=540, help="stop after so long (%(default)s)")
     parser.add_argument("--first", type=int, default=0, help="first case of the sequence, to share it among processes")
     parser.add_argument("--step", type=int, default=1, help="take every so manieth case")
+    parser.add_argument("--drafter-bits", type=int, choices=(0, 4, 8), help="packing of the drafters")
+    parser.add_argument("--widest", type=int, default=64, help="draft at most so many tokens (%(default)s)")
     parser.add_argument("--target", type=Path, help="the target's folder, where it is not installed")
     args = parser.parse_args()
 
     folder = args.target or demo.target()
     target = load_target(folder, args.precision)
-    drafters = {mode: load_drafter(path, target, Precision()) for mode, path in demo.drafters().items()}
+    drafters = {
+        mode: load_drafter(path, target, Precision(drafter_bits=args.drafter_bits))
+        for mode, path in demo.drafters().items()
+    }
     tokeniser = Tokeniser(folder)
     questions = [json.loads(line)["prompt"] for line in PROMPTS.read_text().splitlines()]
     checker = Checker(target, drafters, str(target.dtype).removeprefix("mlx.core."))
@@ -79,7 +84,7 @@ def main() -> int:
             break
         question = questions[(args.first + number * args.step) % len(questions)]
         prompt = tokeniser.encode(Chat(({"role": "user", "content": question},)))
-        width = None if turn == 0 else 1 + (turn - 1) % 8
+        width = args.widest if turn == 0 else min(args.widest, 1 + (turn - 1) % 8)
         options = Options(temperature=temperature, seed=1000 + turn, max_tokens=ANSWER, max_draft=width)
         checker.check(prompt, options, mode)
     report = checker.report() | {

@@ -53,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidRequest(f"--trials must be at least 1, not {args.trials}")
     if args.report is not None and args.report.suffix not in (".json", ".md"):
         raise InvalidRequest(f"--report must end in .json or .md, not {args.report.name}")
+    if args.report is not None and (args.report.is_dir() or not args.report.parent.is_dir()):
+        raise InvalidRequest(f"--report cannot be written to {args.report}; give a file in a folder that exists")
     arms = _arms(args.arms)
     questions = tuple(Question("own", text) for text in args.prompt or ()) or DEFAULT
     console = Console()
@@ -75,7 +77,10 @@ def run(args: argparse.Namespace) -> int:
     console.print(table(race))
     console.print(verdict_line(race))
     if args.report is not None:
-        _write(args.report, race, engine.info)
+        try:
+            _write(args.report, race, engine.info)
+        except OSError as error:
+            raise InvalidRequest(f"{args.report} cannot be written ({error.strerror})") from error
         console.print(f"Report: {args.report}")
     return 1 if race.verdict is Verdict.DIFFERENT else 0
 

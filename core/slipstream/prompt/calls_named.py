@@ -1,0 +1,201 @@
+"""Tool calls written as a name and its arguments: name[ARGS]{…}, call:name{…}, [name(a=1)]; and those that only
+mlx-lm's own parsers know."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from slipstream.prompt.arguments import Arguments, whole
+from slipstream.prompt.calls_json import JsonCalls
+from slipstream.prompt.calls_xml import TAG_LIMIT
+from slipstream.prompt.parts import PartWriter
+from slipstream.prompt.signature import Signature, Tools
+from slipstream.prompt.strings import FUNCTION_GEMMA, GEMMA, JSON, PYTHON, Dialect
+from slipstream.prompt.tape import LOOKAHEAD, Markers, Status, Tape, closing_at, space_end
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSyntax:
+    opening: re.Pattern[str]  # of a call: `name`, up to the bracket of its arguments
+    part_of_opening: re.Pattern[str]  # a text that can still become it
+    dialect: Dialect = JSON
+    after: str = ""  # what may stand behind the calls, one character each
+    may_be_json: bool = False  # the family also writes JSON behind the same marker
+
+
+MISTRAL = NamedSyntax(
+    opening=re.compile(r"\s*(?P<name>[\w.-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\]\s*)?(?=\{)"),
+    part_of_opening=re.compile(r"\s*(?:[\w.-]+\s*(?:\[[A-Z_]*(?:\]\s*[\w-]*\s*(?:\[[A-Z]*(?:\]\s*)?)?)?)?)?"),
+    may_be_json=True,
+)
+GEMMA_CALL = NamedSyntax(
+    opening=re.compile(r"[\s,]*call:\s*(?P<name>[\w.-]+)\s*(?=\{)"),
+    part_of_opening=re.compile(r"[\s,]*(?:c(?:a(?:l(?:l(?::\s*[\w.-]*\s*)?)?)?)?)?"),
+    dialect=GEMMA,
+)
+FUNCTION_GEMMA_CALL = NamedSyntax(GEMMA_CALL.opening, GEMMA_CALL.part_of_opening, FUNCTION_GEMMA)
+PYTHONIC = NamedSyntax(
+    opening=re.compile(r"[\s,;]*(?:```(?:python|py)?\s)?[\s\[]*(?P<name>[A-Za-z_][\w.]*)\s*(?=\()"),
+    part_of_opening=re.compile(r"[\s,;]*(?:`{1,3}|```\w*\s*)?[\s\[]*(?:[A-Za-z_][\w.]*\s*)?"),
+    dialect=PYTHON,
+    after="]`;",
+    may_be_json=True,
+)
+
+
+class NamedCalls:
+    """Reads from behind the start marker to behind the end marker, which may be missing."""
+
+    def __init__(self, tools: Tools, syntax: NamedSyntax, ends: tuple[str, ...] = (), *, is_bare: bool = False) -> None:
+        self._tools = tools
+        self._is_bare = is_bare
+        self._syntax = syntax
+        self._ends = ends
+        self._json: JsonCalls | None = None
+        self._is_first = True
+        self._signature: Signature | None = None
+        self._arguments: Arguments | None = None
+        self._is_between = False
+
+    def read(self, tape: Tape, out: PartWriter) -> Status:
+        while True:
+            if self._json is not None:
+                return self._json.read(tape, out)
+            if self._is_between:
+                status = self._read_between(tape, out)
+            elif self._arguments is None:
+                status = self._read_opening(tape)
+            else:
+                status = self._read_arguments(self._arguments, tape, out)
+            if status is not None:
+                return status
+
+    def _read_opening(self, tape: Tape) -> Status | None:
+        text = tape.text
+        if self._is_first and self._syntax.may_be_json:
+            at = space_end(text, tape.pos)
+            bracket = space_end(text, at + 1) if text[at : at + 1] == "[" else at
+            if bracket >= len(text) and not tape.ended and bracket - tape.pos <= LOOKAHEAD:
+                return Status.MORE
+            if text[bracket : bracket + 1] == "{":
+                self._json = JsonCalls(self._tools, self._ends, is_bare=self._is_bare)
+                return None
+        self._is_first = False
+        found = self._syntax.opening.match(text, tape.pos)
+        if not found:
+            return Status.MORE if self._may_open(tape, tape.pos) else Status.FAILED
+        self._signature = self._tools.find(found.group("name"))
+        if self._signature is None:
+            return Status.FAILED
+        self._arguments = Arguments(self._signature, self._syntax.dialect, self._ends)
+        tape.pos = found.end()
+        return None
+
+    def _may_open(self, tape: Tape, pos: int) -> bool:
+        is_short = len(tape.text) - pos <= TAG_LIMIT
+        return is_short and not tape.ended and self._syntax.part_of_opening.fullmatch(tape.text, pos) is not None
+
+    def _read_arguments(self, arguments: Arguments, tape: Tape, out: PartWriter) -> Status | None:
+        status = arguments.read(tape)
+        if not arguments.is_certain:
+            return Status.MORE if status is Status.MORE else Status.FAILED
+        assert self._signature is not None
+        if not out.is_open:
+            out.begin(self._signature.name)
+        out.arguments(arguments.take())
+        if status is Status.MORE:
+            return status
+        self._arguments = None
+        if status is Status.STUCK:
+            arguments.close()
+            if tape.ended and tape.cut:
+                tape.pos = len(tape.text)
+                out.cut(arguments.take(), tape.recorded())
+                tape.mark()
+                return Status.DONE
+            out.arguments(arguments.take())
+        self._is_between = True
+        return None
+
+    def _read_between(self, tape: Tape, out: PartWriter) -> Status | None:
+        text = tape.text
+        at = tape.pos
+        while True:
+            at = space_end(text, at)
+            if at >= len(text) and not tape.ended and at - tape.pos <= LOOKAHEAD:
+                return Status.MORE
+            end = closing_at(tape, at, self._ends[:1])
+            if end == "":
+                return Status.MORE
+            if end:
+                tape.pos = at + len(end)
+                break
+            if text[at : at + 1] and text[at] in self._syntax.after:
+                at += 1
+                tape.pos = at
+                continue
+            if found := self._syntax.opening.match(text, at):
+                if self._tools.find(found.group("name")):
+                    self._end(tape, out)
+                    return None
+            elif at < len(text) and self._may_open(tape, at):
+                return Status.MORE
+            break
+        self._end(tape, out)
+        return Status.DONE
+
+    def _end(self, tape: Tape, out: PartWriter) -> None:
+        out.end(tape.recorded())
+        tape.mark()
+        self._is_between = False
+
+
+class ForeignCalls:
+    """Waits for the end marker and gives the body to a parser of mlx-lm. For families that no reader of ours covers."""
+
+    def __init__(self, tools: Tools, module: str, end: str) -> None:
+        self._tools = tools
+        self._module = module
+        self._end = end
+        self._marker = Markers([end])
+        self._body: list[str] = []
+
+    def read(self, tape: Tape, out: PartWriter) -> Status:
+        text, pos = tape.text, tape.pos
+        found = self._marker.find(text, pos)
+        stop = found.start() if found else (len(text) if tape.ended else self._marker.tail(text, pos))
+        self._body.append(text[pos:stop])
+        tape.pos = found.end() if found else stop
+        if not found and not tape.ended:
+            return Status.MORE
+        if not found and tape.cut:
+            return Status.FAILED
+        calls = self._calls("".join(self._body))
+        if not calls:
+            return Status.FAILED
+        for signature, arguments in calls:
+            out.begin(signature.name)
+            out.arguments(arguments)
+            out.end(tape.recorded())  # all of it with the first: the body is not ours to divide
+            tape.mark()
+        return Status.DONE
+
+    def _calls(self, body: str) -> list[tuple[Signature, str]] | None:
+        """Every call of the body, or None when one of them is not right."""
+        calls: list[tuple[Signature, str]] = []
+        try:
+            parser = importlib.import_module(f"mlx_lm.tool_parsers.{self._module}")
+            parsed: Any = parser.parse_tool_call(body, self._tools.as_openai)  # Any: whatever the parser returns
+            for call in parsed if isinstance(parsed, list) else [parsed]:
+                signature = self._tools.find(call["name"])
+                arguments = whole(json.dumps(call["arguments"]), signature) if signature else None
+                if signature is None or arguments is None:
+                    return None
+                calls.append((signature, arguments))
+        except Exception:  # a parser of another package, on text that may be anything
+            return None
+        return calls

@@ -1,0 +1,140 @@
+"""The state of the server, for people and for tools that watch it; and what the host program lets others do."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+import slipstream
+from slipstream.errors import SlipstreamError
+from slipstream.events import Empty, Faulted, Loading, Ready, Status, Working
+from slipstream.server import metrics as figures
+from slipstream.server import sse
+from slipstream.server.backend import Backend
+from slipstream.server.exchange import answer, backend_of, read
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What the host program can do. A route without a hook does not exist.
+
+    Called on the server's loop, which they must not block. Each raises SlipstreamError when it cannot be done.
+    """
+
+    load: Callable[[str], Awaitable[None]] | None = None  # a model's name or folder
+    unload: Callable[[], Awaitable[None]] | None = None
+    clear_cache: Callable[[], Awaitable[None]] | None = None
+
+
+def routes(hooks: Hooks) -> list[Route]:
+    table = [
+        ("/admin/load", load, hooks.load),
+        ("/admin/unload", unload, hooks.unload),
+        ("/admin/cache/clear", clear_cache, hooks.clear_cache),
+    ]
+    return [Route(path, route, methods=["POST"]) for path, route, hook in table if hook is not None]
+
+
+async def root(request: Request) -> Response:
+    return answer({"name": "Slipstream", "version": slipstream.__version__})
+
+
+async def health(request: Request) -> Response:
+    """200 while it can answer or will soon; 503 when it cannot, or when a request has not moved for too long."""
+    backend = backend_of(request)
+    state, detail = _state(backend.status)
+    if backend.is_stalled:
+        state, detail = "stalled", "a request is under way and nothing has moved; restart the model"
+    body: dict[str, Any] = {
+        "status": "ok" if state in ("ready", "working") else state,
+        "seconds_since_progress": round(backend.seconds_since_progress, 3),
+        "active": len(backend.streams),
+        "waiting": len(backend.inbox),
+    }
+    if detail:
+        body["detail"] = detail
+    return answer(body, 200 if body["status"] == "ok" else 503)
+
+
+async def status(request: Request) -> Response:
+    backend = backend_of(request)
+    state, detail = _state(backend.status)
+    match backend.status:
+        case Ready(model) | Working(model):
+            facts = dataclasses.asdict(model) | {"drafters": [mode.value for mode in model.drafters]}
+            del facts["path"]
+        case _:
+            facts = None
+    return answer(
+        {
+            "status": "stalled" if backend.is_stalled else state,
+            "detail": detail,
+            "model": facts,
+            **figures.as_json(backend),
+        }
+    )
+
+
+async def metrics(request: Request) -> Response:
+    return PlainTextResponse(
+        figures.as_prometheus(backend_of(request)), media_type="text/plain; version=0.0.4; charset=utf-8"
+    )
+
+
+async def metrics_json(request: Request) -> Response:
+    return answer(figures.as_json(backend_of(request)))
+
+
+async def events(request: Request) -> Response:
+    return sse.EventStream(_rounds(backend_of(request)))
+
+
+async def _rounds(backend: Backend) -> AsyncGenerator[bytes, None]:
+    yield sse.COMMENT
+    async for line in backend.metrics.follow():
+        yield sse.event(line, str(line["type"]))
+
+
+async def load(request: Request) -> Response:
+    fields = await read(request)
+    name = fields.need("model", fields.text("model"))
+    return await _do(request, lambda hooks: hooks.load and hooks.load(name))
+
+
+async def unload(request: Request) -> Response:
+    return await _do(request, lambda hooks: hooks.unload and hooks.unload())
+
+
+async def clear_cache(request: Request) -> Response:
+    return await _do(request, lambda hooks: hooks.clear_cache and hooks.clear_cache())
+
+
+async def _do(request: Request, choose: Callable[[Hooks], Awaitable[None] | None]) -> Response:
+    work = choose(request.app.state.hooks)
+    assert work is not None, "a route without a hook does not exist"
+    await work
+    return answer({"ok": True})
+
+
+def _state(status: Status) -> tuple[str, str | None]:
+    match status:
+        case Empty():
+            return "empty", "no model is loaded"
+        case Loading(model):
+            return "loading", f"{model} is loading"
+        case Ready():
+            return "ready", None
+        case Working():
+            return "working", None
+        case Faulted(error):
+            return "faulted", _sentence(error)
+
+
+def _sentence(error: SlipstreamError) -> str:
+    return error.message

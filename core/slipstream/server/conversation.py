@@ -1,0 +1,111 @@
+"""A request of any dialect in one form, and the way from there to a job and a parser for its answer.
+
+Messages and tools have the neutral form of `prompt/chat.py`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from slipstream.errors import ContextFull, InvalidRequest
+from slipstream.prompt import chat
+from slipstream.prompt.output import OutputParser
+from slipstream.prompt.thinking import prompt_opens_thinking
+from slipstream.server.backend import Backend, ServerTokeniser
+from slipstream.types import Options, Request, Text, Tokens
+
+Message = Mapping[str, Any]  # Any: a JSON object, as above
+
+AS_MUCH_AS_FITS = 2**31  # for `Options.max_tokens`, when a client names no limit
+THINK_TAIL = 32  # tokens at the end of a prompt in which a template may have opened a thought
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The tool that must be called."""
+
+    name: str
+
+
+ToolChoice = Literal["auto", "none", "required"] | Named
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    messages: tuple[Message, ...]
+    tools: tuple[Message, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    thinking: bool | None = None  # None: as the template has it
+    effort: str | None = None
+    options: Options = field(default_factory=Options)
+    template: Mapping[str, Any] = field(default_factory=dict[str, Any])  # the client's own template variables
+    stream: bool = False
+
+    @property
+    def offered_tools(self) -> tuple[Message, ...]:
+        return () if self.tool_choice == "none" else self.tools
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A prompt as the model gets it."""
+
+    ids: tuple[int, ...]
+    opens_in_thinking: bool = False
+
+
+async def render(backend: Backend, conversation: Conversation) -> Rendered:
+    """The prompt alone, for counting. Waits for the tokeniser's thread, never for the engine."""
+    return await backend.tokenise(lambda tokeniser: _render(tokeniser, backend, conversation))
+
+
+async def prepare(backend: Backend, conversation: Conversation) -> tuple[Request, OutputParser]:
+    """What to ask the engine, and how to read its answer. Raises ContextFull, InvalidRequest or NotReady."""
+    request, parsers = await prepare_many(backend, conversation, 1)
+    return request, parsers[0]
+
+
+async def prepare_many(backend: Backend, conversation: Conversation, count: int) -> tuple[Request, list[OutputParser]]:
+    """The same for several answers: one prompt, and a parser for each."""
+    context = backend.info().context
+    if conversation.tool_choice not in ("auto", "none"):
+        raise InvalidRequest("tool_choice: a tool call cannot be forced yet; use auto", path="tool_choice")
+
+    def work(tokeniser: ServerTokeniser) -> tuple[Request, list[OutputParser]]:
+        rendered = _render(tokeniser, backend, conversation)
+        request = _request(rendered.ids, conversation.options, context)
+        tools = conversation.offered_tools
+        return request, [OutputParser(tokeniser.style, tools, rendered.opens_in_thinking) for _ in range(count)]
+
+    return await backend.tokenise(work)
+
+
+async def prepare_text(backend: Backend, prompt: Text | Tokens, options: Options) -> Request:
+    """The same for a prompt that has no messages."""
+    context = backend.info().context
+    return await backend.tokenise(lambda tokeniser: _request(tuple(tokeniser.encode(prompt)), options, context))
+
+
+def _request(ids: tuple[int, ...], options: Options, context: int) -> Request:
+    """Agents ask for more tokens than fit; that is no error, a prompt that does not fit is one."""
+    room = context - len(ids)
+    if room <= 0:
+        raise ContextFull(len(ids), context)
+    return Request(Tokens(ids), dataclasses.replace(options, max_tokens=min(options.max_tokens, room)))
+
+
+def _render(tokeniser: ServerTokeniser, backend: Backend, conversation: Conversation) -> Rendered:
+    ids = chat.render(
+        tokeniser,
+        conversation.messages,
+        conversation.offered_tools,
+        thinking=conversation.thinking,
+        effort=conversation.effort,
+        variables=conversation.template,
+        recall=backend.recall,
+    )
+    tail = tokeniser.spell(ids[-THINK_TAIL:])
+    return Rendered(tuple(ids), prompt_opens_thinking(tail, tokeniser.style.think))

@@ -1,0 +1,120 @@
+"""An answer before a dialect gives it a shape: parts as they come, then how it ended and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import dataclass
+
+from slipstream.events import Choice, Delta, Done, Failed, Finish, Timings
+from slipstream.prompt.output import Content, OutputParser, Part, Thinking, ToolArguments, ToolEnd
+from slipstream.server.stream import Stream, was_cut
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens. `cached` is part of `prompt`, `reasoning` part of `completion`."""
+
+    prompt: int
+    cached: int
+    completion: int
+    reasoning: int
+
+    @property
+    def total(self) -> int:
+        return self.prompt + self.completion
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Tokens as the model chose them, for requests that ask for log-probabilities. No others get this."""
+
+    tokens: tuple[int, ...]
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    reason: Finish
+    stop: str | None  # the stop string that matched
+    usage: Usage
+    timings: Timings
+    prompt_ids: tuple[int, ...]
+    called: bool = False  # whether at least one tool call is complete
+
+
+async def reply(stream: Stream, parser: OutputParser | None) -> AsyncGenerator[Part | Chosen | Finished, None]:
+    """The parts of an answer, Finished last. Without a parser all text is Content.
+
+    Raises the error of a job that fails. Cancels the job when its reader stops early: close it (`aclosing`).
+    """
+    wants_choices = stream.request.options.logprobs is not None
+    counter = _ReasoningCounter()
+    async with stream:
+        async for event in stream:
+            match event:
+                case Delta(text=text, tokens=tokens):
+                    if wants_choices and tokens:
+                        yield Chosen(tokens, event.logprobs)
+                    parts = _parse(parser, text)
+                    counter.add(len(tokens), parts)
+                    for part in parts:
+                        if isinstance(part, ToolEnd):
+                            stream.backend.remember(part.call)
+                        yield part
+                case Done():
+                    parts = parser.finish(was_cut(event.reason, event.stop)) if parser else []
+                    counter.add(0, parts)
+                    for part in parts:
+                        if isinstance(part, ToolEnd):
+                            stream.backend.remember(part.call)
+                        yield part
+                    yield _finished(event, counter.finish(), parser is not None and parser.called)
+                case Failed(error):
+                    raise error
+                case _:
+                    pass
+
+
+def _parse(parser: OutputParser | None, text: str) -> list[Part]:
+    if not text:
+        return []
+    return parser.feed(text) if parser else [Content(text)]
+
+
+def _finished(done: Done, reasoning: int, called: bool) -> Finished:
+    timings = done.timings
+    usage = Usage(timings.prompt_tokens, timings.reused_tokens, timings.output_tokens, reasoning)
+    return Finished(done.reason, done.stop, usage, timings, done.prompt_ids, called)
+
+
+class _ReasoningCounter:
+    """How many tokens were thought. Exact where a round is all thought or all answer, by length where it is both."""
+
+    def __init__(self) -> None:
+        self._waiting = 0  # tokens whose text is held back, or is markup
+        self._reasoning = 0
+        self._was_thinking = False
+
+    def add(self, tokens: int, parts: Iterable[Part]) -> None:
+        self._waiting += tokens
+        thought = other = 0
+        for part in parts:
+            match part:
+                case Thinking(text):
+                    thought += len(text)
+                case Content(text):
+                    other += len(text)
+                case ToolArguments(_, fragment):
+                    other += len(fragment)
+                case _:
+                    other += 1
+            self._was_thinking = isinstance(part, Thinking)
+        if thought + other:
+            self._reasoning += round(self._waiting * thought / (thought + other))
+            self._waiting = 0
+        elif self._was_thinking:  # such as the end tag
+            self._reasoning += self._waiting
+            self._waiting = 0
+
+    def finish(self) -> int:
+        return self._reasoning

@@ -1,0 +1,114 @@
+"""`slipstream serve`, as a person starts it and stops it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from server.requests import get, post
+
+PROGRAM = textwrap.dedent("""
+    import argparse, sys
+    sys.path[:0] = [{tests!r}]
+    from fakes import FakeEngine
+    from slipstream.errors import ModelNotFound
+    from slipstream.server import commands
+
+    def factory(args):
+        def opened():
+            if args.model == "gone":
+                raise ModelNotFound("there is no model named gone; check its name")
+            return FakeEngine()
+        return opened
+
+    parser = argparse.ArgumentParser()
+    commands.add_parser(parser.add_subparsers())
+    sys.exit(commands.run(parser.parse_args(["serve", *sys.argv[1:]]), factory))
+""").format(tests=str(Path(__file__).parents[1]))
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", PROGRAM, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+
+
+def read_until(program: subprocess.Popen[str], sign: str) -> str:
+    assert program.stdout is not None
+    told = ""
+    while sign not in told:
+        line = program.stdout.readline()
+        assert line, told
+        told += line
+    return told
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_how_to_connect_and_stops_cleanly(number: signal.Signals) -> None:
+    with start("--port", "0") as program:
+        told = read_until(program, "ANTHROPIC_BASE_URL")
+        found = re.search(r"fake-model is ready at (http://127\.0\.0\.1:\d+)", told)
+        assert found is not None
+        url = found[1]
+        assert f'base_url="{url}/v1"' in told and f"ANTHROPIC_BASE_URL={url}" in told
+        assert get(url, "/health").json()["status"] == "ok"
+        began = time.monotonic()
+        program.send_signal(number)
+        out, err = program.communicate(timeout=10)
+        assert time.monotonic() - began < 3
+    assert (program.returncode, out.strip(), err) == (0, "Stopped.", "")
+
+
+def test_wide_makes_a_key_and_shows_it_once() -> None:
+    with start("--host", "0.0.0.0", "--port", "0") as program:
+        told = read_until(program, "ANTHROPIC_BASE_URL")
+        found = re.search(r"a key was made: (\S+)", told)
+        url = re.search(r"ready at (\S+)", told)
+        assert found is not None and url is not None and told.count(found[1]) == 1
+        assert get(url[1], "/v1/models").status_code == 401
+        assert get(url[1], "/v1/models", headers={"x-api-key": found[1]}).status_code == 200
+        program.send_signal(signal.SIGINT)
+        program.communicate(timeout=10)
+    assert program.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--allow-origin", "*"], "is not an origin"),
+        (["--host", "192.0.2.1", "--api-key", "k"], "192.0.2.1"),
+        (["--model", "gone", "--port", "0"], "there is no model named gone"),
+        (["--port", "99999"], "--port"),
+    ],
+)
+def test_what_cannot_be_served_is_one_sentence(arguments: list[str], sentence: str) -> None:
+    with start(*arguments) as program:
+        _, err = program.communicate(timeout=20)
+    assert program.returncode == 1 and sentence in err and "Traceback" not in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_the_real_tokeniser_is_not_read_before_it_is_asked_for() -> None:
+    """A server that only lists models needs no tokeniser; its folder may not even exist yet."""
+    with start("--port", "0") as program:
+        told = read_until(program, "ANTHROPIC_BASE_URL")
+        url = re.search(r"ready at (\S+)", told)
+        assert url is not None
+        answer = post(url[1], "/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]})
+        assert answer.status_code == 503, "the fake's folder has no tokeniser: an error, no crash"
+        program.send_signal(signal.SIGINT)
+        program.communicate(timeout=10)
+    assert program.returncode == 0
