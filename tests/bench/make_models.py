@@ -23,6 +23,7 @@ import mlx.nn as nn  # noqa: E402
 from mlx.utils import tree_flatten  # noqa: E402
 from mlx_lm.utils import dequantize_model, load_model, quantize_model  # noqa: E402
 
+from slipstream.drafters import formats  # noqa: E402
 from slipstream.store import demo  # noqa: E402
 from slipstream.store.paths import atomic_folder  # noqa: E402
 
@@ -64,24 +65,9 @@ def make_target(source: Path, folder: Path, precision: str) -> None:
 
 def make_drafter(source: Path, folder: Path, dtype: mx.Dtype) -> None:
     config: dict[str, Any] = json.loads((source / "config.json").read_text())
-    packed: dict[str, Any] | None = config.pop("quantization", None)
-    config.pop("quantization_config", None)
-    weights: dict[str, mx.array] = mx.load(str(source / "model.safetensors"))  # pyright: ignore[reportAssignmentType]
-    plain: dict[str, mx.array] = {}
-    for name, array in weights.items():
-        stem = name.removesuffix(".weight")
-        if name.endswith((".scales", ".biases")) and f"{name.rsplit('.', 1)[0]}.weight" in weights:
-            continue
-        if f"{stem}.scales" in weights:
-            assert packed is not None
-            array = mx.dequantize(  # noqa: PLW2901 - the same tensor, unpacked
-                array,
-                weights[f"{stem}.scales"].astype(mx.float32),
-                weights[f"{stem}.biases"].astype(mx.float32),
-                group_size=packed["group_size"],
-                bits=packed["bits"],
-            )
-        plain[name] = array.astype(dtype)
+    for key in ("quantization", "quantization_config"):
+        config.pop(key, None)
+    plain = {name: array.astype(dtype) for name, array in formats.read(source).weights.items()}
     with atomic_folder(folder) as made:
         mx.save_safetensors(str(made / "model.safetensors"), plain, metadata={"format": "mlx"})
         (made / "config.json").write_text(json.dumps(config, indent=2))
