@@ -8,6 +8,7 @@ import select
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -113,7 +114,8 @@ class Worker:
     def close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                pipe.close()
+                with suppress(BrokenPipeError):  # what a dead worker was still to be told
+                    pipe.close()
         try:
             self._process.wait(20)
         except subprocess.TimeoutExpired:
