@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import mlx.core as mx
 
 from slipstream.drafters.protocol import Proposal
 from slipstream.engine.sampling import Salt, gumbel, rejection, truncate, uniform
 from slipstream.events import Choice, Margin
-from slipstream.models.host import floats, rows
+from slipstream.models.host import floats, ints, rows
 from slipstream.types import Acceptance, Options
+
+if TYPE_CHECKING:
+    from slipstream.prompt.constraint import Constraint
 
 LOWEST_TEMPERATURE = 1e-20  # far below any gap between logits, far above what float32 rounds to zero
 
@@ -38,8 +42,11 @@ class Decision:
 class Chooser:
     """One request's rule. Keeps count of what was said, for penalties."""
 
-    def __init__(self, options: Options, vocabulary: int, prompt: Sequence[int]) -> None:
+    def __init__(
+        self, options: Options, vocabulary: int, prompt: Sequence[int], constraint: Constraint | None = None
+    ) -> None:
         self.options = options
+        self._constraint = constraint
         self._vocabulary = vocabulary
         self._bias = self._dense_bias()
         self._seen: mx.array | None = None  # [vocabulary] bool: in prompt or answer
@@ -59,18 +66,19 @@ class Chooser:
     def decide(self, logits: mx.array, proposal: Proposal, position: int) -> Decision:
         """Choose for every row of a verification: logits [k + 1, vocabulary] for positions from `position` on."""
         options = self.options
+        allowed = self._allowed(logits, proposal)
         logits = logits.astype(mx.float32)
-        scores = self._filtered(logits, proposal.tokens)
+        scores = self._filtered(logits, proposal.tokens, allowed=allowed)
         accepted, noise = None, None
         if self._uses_rejection:
-            tokens, accepted = self._reject(scores, proposal, position)
+            tokens, accepted = self._reject(scores, proposal, position, allowed)
         else:
             if self.is_sampling:
                 noise = gumbel(options.seed, position, logits.shape[0], self._vocabulary)
                 scores = scores + noise
             tokens = mx.argmax(scores, axis=-1).astype(mx.int32)
         logprobs = logits - mx.logsumexp(logits, axis=-1, keepdims=True) if options.logprobs is not None else None
-        margins = self._margins(logits, proposal.tokens, scores, noise, tokens) if options.margins else None
+        margins = self._margins(logits, proposal.tokens, scores, noise, tokens, allowed) if options.margins else None
         return Decision(tokens, accepted, logprobs, margins)
 
     def draw(self, logits: mx.array, position: int) -> mx.array:
@@ -112,8 +120,21 @@ class Chooser:
             for logit, gap, at_edge in rows(mx.stack(list(decision.margins), axis=-1)[:count])
         )
 
+    def _allowed(self, logits: mx.array, proposal: Proposal) -> mx.array | None:
+        """[k + 1, vocabulary] bool: what the grammar allows, found while the device computes the logits."""
+        if self._constraint is None:
+            return None
+        mx.async_eval(logits)
+        return self._constraint.masks(ints(proposal.tokens))
+
     def _margins(
-        self, logits: mx.array, drafts: mx.array, scores: mx.array, noise: mx.array | None, tokens: mx.array
+        self,
+        logits: mx.array,
+        drafts: mx.array,
+        scores: mx.array,
+        noise: mx.array | None,
+        tokens: mx.array,
+        allowed: mx.array | None,
     ) -> tuple[mx.array, mx.array, mx.array]:
         """Chosen logit, gap to the runner-up, and whether a hair's breadth of truncation would change the choice."""
         unit = self.options.temperature if self.is_sampling else 1.0
@@ -128,13 +149,19 @@ class Chooser:
                     top_p=min(1.0, max(0.0, options.top_p + step * 0.005)) if options.top_p < 1 else 1.0,
                     min_p=min(1.0, options.min_p * (1 + step * 0.02)),
                 )
-                other = mx.argmax(self._filtered(logits, drafts, moved) + noise, axis=-1)
+                other = mx.argmax(self._filtered(logits, drafts, moved, allowed) + noise, axis=-1)
                 at_edge = at_edge | (other != tokens)
         logit = mx.take_along_axis(logits, tokens[:, None], axis=-1)[:, 0]
         return logit, (best[:, 1] - best[:, 0]) * unit, at_edge.astype(mx.float32)
 
-    def _filtered(self, logits: mx.array, drafts: mx.array | None, options: Options | None = None) -> mx.array:
-        """The request's chain: penalties, bias, temperature, truncation. Rows are at successive positions.
+    def _filtered(
+        self,
+        logits: mx.array,
+        drafts: mx.array | None,
+        options: Options | None = None,
+        allowed: mx.array | None = None,
+    ) -> mx.array:
+        """The request's chain: penalties, bias, grammar, temperature, truncation. Rows are at successive positions.
 
         `drafts`: tokens that row n has n of behind it, beside what is committed. None: rows are drafts themselves,
         and what was drafted before them in this block is not counted.
@@ -144,6 +171,8 @@ class Chooser:
             logits = self._penalised(logits, drafts, self._seen, self._counts)
         if self._bias is not None:
             logits = logits + self._bias
+        if allowed is not None:
+            logits = mx.where(allowed, logits, -mx.inf)
         if not self.is_sampling:
             return logits
         # Taking the maximum out first keeps a tiny temperature finite; one that float32 rounds to zero would be 0 / 0.
@@ -164,7 +193,9 @@ class Chooser:
         said = (rows_counts > 0).astype(mx.float32)
         return logits - options.presence_penalty * said - options.frequency_penalty * rows_counts
 
-    def _reject(self, scores: mx.array, proposal: Proposal, position: int) -> tuple[mx.array, mx.array | None]:
+    def _reject(
+        self, scores: mx.array, proposal: Proposal, position: int, allowed: mx.array | None
+    ) -> tuple[mx.array, mx.array | None]:
         seed, count = self.options.seed, len(proposal)
         target_probs = mx.softmax(scores, axis=-1, precise=True)
         accepted = None
@@ -173,7 +204,10 @@ class Chooser:
             if proposal.logits is None:  # a certain proposal
                 draft_probs = self._one_hot(proposal.tokens).astype(mx.float32)
             else:
-                draft_probs = mx.softmax(self._filtered(proposal.logits, None), axis=-1, precise=True)
+                drafted = self._filtered(proposal.logits, None)
+                # Drafts were drawn without the grammar, and those it forbids cut: what is left has this distribution.
+                drafted = drafted if allowed is None else mx.where(allowed[:count], drafted, -mx.inf)
+                draft_probs = mx.softmax(drafted, axis=-1, precise=True)
             coins = uniform(seed, position, count)
             accepted, next_probs = rejection(proposal.tokens, draft_probs, target_probs, coins)
         noise = gumbel(seed, position, count + 1, self._vocabulary, Salt.RESIDUAL)

@@ -6,7 +6,9 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import mlx.core as mx
 
@@ -23,6 +25,9 @@ from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
 from slipstream.types import Mode, ModelInfo, Options
+
+if TYPE_CHECKING:
+    from slipstream.prompt.constraint import Constraint, Vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -66,8 +71,6 @@ class MlxEngine:
     def run(self, job: Job) -> Iterator[Event]:
         options = job.request.options
         started = time.monotonic()
-        if options.grammar is not None:
-            raise InvalidRequest("answers cannot be kept to a grammar yet; ask in the prompt instead", option="grammar")
         prompt = self.tokeniser.encode(job.request.prompt)
         if len(prompt) >= self.info.context:
             raise ContextFull(len(prompt), self.info.context)
@@ -82,7 +85,7 @@ class MlxEngine:
                 "rejected; use --mode baseline",
                 kinds=fixed,
             )
-        decoding = Decoding(self.target, Drafters(chosen), options, prompt, cache)
+        decoding = Decoding(self.target, Drafters(chosen), options, prompt, cache, self._constraint(options))
         answer = _Answer(self.tokeniser.decode, options, self.info.end_ids, decoding)
 
         def timings() -> Timings:
@@ -118,6 +121,20 @@ class MlxEngine:
             yield Delta(rest, ())
         assert answer.reason is not None
         yield done(answer.reason)
+
+    def _constraint(self, options: Options) -> Constraint | None:
+        if options.grammar is None:
+            return None
+        from slipstream.prompt.constraint import Constraint
+
+        return Constraint(options.grammar, self._vocabulary)
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        """Made for the first request that has a grammar: it takes a second."""
+        from slipstream.prompt.constraint import Vocabulary
+
+        return Vocabulary(self.tokeniser.huggingface, self.target.vocabulary, self.info.end_ids)
 
     def _check_ids(self, option: str, ids: Iterable[int]) -> None:
         """MLX reads and writes past the end of a table without a word, so nothing outside it may get there."""
@@ -177,6 +194,8 @@ class _Answer:
         else:
             count, text = self._take_each(step)
         self.count += count
+        if self.reason is None and self._decoding.is_finished:
+            self.reason = Finish.STOP
         if self.reason is None and self._decoding.room <= 0:
             self.reason = Finish.LENGTH
         made = step.round

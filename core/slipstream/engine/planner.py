@@ -43,6 +43,7 @@ class Drafters:
     def __init__(self, drafters: Sequence[Drafter]) -> None:
         self._states: list[tuple[Drafter, Any]] = [(drafter, drafter.begin()) for drafter in drafters]
         self.taps = tuple(sorted({tap for drafter in drafters for tap in drafter.taps}))
+        self.may_draft = any(drafter.block for drafter in drafters)
 
     @property
     def lengths(self) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import mlx.core as mx
 
@@ -19,7 +20,12 @@ from slipstream.models.host import floats, ints
 from slipstream.models.target import Target
 from slipstream.types import Options
 
+if TYPE_CHECKING:
+    from slipstream.prompt.constraint import Constraint
+
 NOTHING = Proposal(mx.zeros((0,), dtype=mx.int32))
+GRAMMAR = "grammar"  # the source of a round whose drafts are what the grammar forces
+ENOUGH_FORCED = 4  # forced tokens from which on no drafter is asked; one round of a drafter keeps about as many
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +42,21 @@ class Decoding:
     """The state of one request. `prefill` to its end, then `step` as often as wanted."""
 
     def __init__(
-        self, target: Target, drafters: Drafters, options: Options, prompt: Sequence[int], cache: TargetCache
+        self,
+        target: Target,
+        drafters: Drafters,
+        options: Options,
+        prompt: Sequence[int],
+        cache: TargetCache,
+        constraint: Constraint | None = None,
     ) -> None:
         self._target = target
         self._drafters = drafters
         self._options = options
         self._prompt = list(prompt)
         self._cache = cache
-        self._chooser = Chooser(options, target.vocabulary, prompt)
+        self._constraint = constraint
+        self._chooser = Chooser(options, target.vocabulary, prompt, constraint)
         self._last = prompt[-1]  # the newest committed token; after the prefill its own forward has not been run
         self._committed = len(prompt)  # tokens of prompt and answer
         self._first_logits: mx.array | None = None
@@ -74,12 +87,7 @@ class Decoding:
     def step(self) -> Step:
         """One round. At most as many tokens as there is room for."""
         position = self._committed - 1  # of the last committed token
-        draws_from = self._committed
-        source, proposal = self._drafters.propose(
-            self._last,
-            self._limit,
-            lambda logits, slot: self._chooser.draw(logits, draws_from + slot),
-        )
+        source, proposal = self._propose()
         drafts = [proposal.tokens, *([] if proposal.confidence is None else [proposal.confidence])]
         mx.async_eval(drafts)  # the device drafts while the target's graph is built
         rows = mx.concatenate([mx.array([self._last], dtype=mx.int32), proposal.tokens])
@@ -93,6 +101,33 @@ class Decoding:
         confidence = None if proposal.confidence is None else tuple(floats(proposal.confidence))
         made = Round(position, source, tuple(drafted), accepted, confidence)
         return self._commit(decision, forward.taps, made)
+
+    def _propose(self) -> tuple[str, Proposal]:
+        draws_from = self._committed
+
+        def draft() -> tuple[str, Proposal]:
+            return self._drafters.propose(
+                self._last,
+                self._limit,
+                lambda logits, slot: self._chooser.draw(logits, draws_from + slot),
+            )
+
+        if self._constraint is None or not self._drafters.may_draft:
+            return draft()
+        forced = self._constraint.forced()[: self._limit]
+        if len(forced) < ENOUGH_FORCED:
+            source, proposal = draft()
+            legal = self._constraint.legal_prefix(ints(proposal.tokens))
+            # Only the first draft may decide between the two: were later ones to, those that are kept would no longer
+            # be distributed as they were drawn, which the rejection rule relies on.
+            if legal or not forced:
+                return source, _first(proposal, legal)
+        return GRAMMAR, Proposal(mx.array(forced, dtype=mx.int32))
+
+    @property
+    def is_finished(self) -> bool:
+        """The grammar is complete: nothing may follow."""
+        return self._constraint is not None and self._constraint.is_finished
 
     @property
     def room(self) -> int:
@@ -121,8 +156,22 @@ class Decoding:
         self._room -= len(tokens)
         assert self._cache.length == self._committed - 1
         assert set(self._drafters.lengths) == {self._committed - 1}
-        count = len(tokens)
-        return Step(tokens, made, self._chooser.choices(decision, count), self._chooser.margins(decision, count))
+        count = len(tokens) if self._constraint is None else self._constraint.commit(tokens)
+        return Step(
+            tokens[:count], made, self._chooser.choices(decision, count), self._chooser.margins(decision, count)
+        )
+
+
+def _first(proposal: Proposal, count: int) -> Proposal:
+    """Its first `count` drafts."""
+    if count == len(proposal):
+        return proposal
+    confidence, logits = proposal.confidence, proposal.logits
+    return Proposal(
+        proposal.tokens[:count],
+        None if confidence is None else confidence[:count],
+        None if logits is None else logits[:count],
+    )
 
 
 def _accepted(drafted: list[int], decision: Decision) -> int:

@@ -47,6 +47,11 @@ class Tokeniser:
         return self._tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
     @property
+    def huggingface(self) -> Any:
+        """The library's own tokenizer, for what needs its vocabulary."""
+        return self._tokenizer._tokenizer
+
+    @property
     def has_chat_template(self) -> bool:
         return bool(self._tokenizer.has_chat_template)
 
