@@ -15,6 +15,7 @@ prepare()
 import argparse  # noqa: E402 - MLX must find its BLAS first
 import itertools  # noqa: E402
 import json  # noqa: E402
+import resource  # noqa: E402
 import sys  # noqa: E402
 import time  # noqa: E402
 from dataclasses import replace  # noqa: E402
@@ -87,9 +88,11 @@ def main() -> int:
         width = args.widest if turn == 0 else min(args.widest, 1 + (turn - 1) % 8)
         options = Options(temperature=temperature, seed=1000 + turn, max_tokens=ANSWER, max_draft=width)
         checker.check(prompt, options, mode)
+        mx.clear_cache()
     report = checker.report() | {
         "precision": args.precision,
         "device": str(mx.default_device()),
+        "resident_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 1),
         "seconds": round(time.monotonic() - began, 1),
     }
     print(json.dumps(report), flush=True)

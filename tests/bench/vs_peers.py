@@ -73,6 +73,7 @@ def parser() -> argparse.ArgumentParser:
     programs = made.add_argument_group("programs")
     programs.add_argument("--arms", help="names of arms, by commas (default: all that can run)")
     programs.add_argument("--peer-python", help="interpreter of the environment that has mlx-dspark")
+    programs.add_argument("--drafter-bits", type=int, choices=(0, 4, 8), help="ours; default: as Slipstream chooses")
     programs.add_argument(
         "--peer-drafter-bits", type=int, help="default: 0 on the CPU backend, else 4, its own default"
     )
@@ -105,7 +106,8 @@ def read_prompts(file: Path, limit: int | None) -> list[tuple[str, str]]:
 
 def start(args: argparse.Namespace, folder: Path, stack: ExitStack) -> tuple[dict[str, Worker], dict[str, str]]:
     """The workers that could be loaded, and why the others could not. mlx-lm's is needed: it is the measure."""
-    environment = {"HF_HUB_OFFLINE": "1", "MLX_ENABLE_TF32": "0"}  # as Slipstream sets it: float32 means float32
+    # As Slipstream sets them, for every program: without the second MLX-CUDA plans attention anew for every length.
+    environment = {"HF_HUB_OFFLINE": "1", "MLX_ENABLE_TF32": "0", "MLX_CUDA_USE_CUDNN_SDPA": "0"}
     if openblas := prepare():
         environment["LD_PRELOAD"] = str(openblas)
     target = str(folder / "target")
@@ -118,6 +120,8 @@ def start(args: argparse.Namespace, folder: Path, stack: ExitStack) -> tuple[dic
 
     draft = ["--draft-model", args.draft_model] if args.draft_model else []
     drafters = [f"--drafter={path}" for path in demo.drafters().values()]
+    if args.drafter_bits is not None:
+        drafters.append(f"--drafter-bits={args.drafter_bits}")
     plain = launch(PLAIN.worker, sys.executable, *draft)
     ours = launch("slipstream", sys.executable, *drafters)
     workers = {PLAIN.worker: plain.ready()}

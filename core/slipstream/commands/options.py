@@ -34,7 +34,7 @@ def add_pair(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="what to compute in")
     group.add_argument(
-        "--drafter-bits", type=int, choices=(0, 4, 8), help="pack the drafter's weights (default: 4 on a GPU, else 0)"
+        "--drafter-bits", type=int, choices=(0, 4, 8), help="pack the drafter's weights (default: 4 on Metal, else 0)"
     )
     group.add_argument("--kv-bits", type=int, choices=(0, 4, 8), default=0, help="pack the KV cache (0: do not)")
 

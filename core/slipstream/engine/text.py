@@ -20,14 +20,16 @@ class Detokeniser:
         self._ids: list[int] = []
         self._before = 0  # ids[before:read] are out already and decoded again for the sake of what follows
         self._read = 0
+        self._known = ""  # the text of ids[before:read]
         self._given = 0  # characters of ids[read:] that are out
 
     def feed(self, ids: Sequence[int]) -> str:
         """The text that is now certain. The same in sum, in whatever pieces the ids come."""
         if len(self._ids) - self._read + len(ids) <= MAX_HELD:
             self._ids.extend(ids)
-            if not self._tail().endswith(REPLACEMENT):
-                return self._release()
+            text = self._tail()
+            if not text.endswith(REPLACEMENT):
+                return self._release(text)
             del self._ids[len(self._ids) - len(ids) :]
         # What is whole is let go one by one, so that a half character behind it can be held for its full time.
         return "".join(self._add(token) for token in ids)
@@ -37,18 +39,20 @@ class Detokeniser:
         text = self._tail()
         certain = text.rstrip(REPLACEMENT)
         if certain == text:
-            return self._release()
+            return self._release(text)
         if len(self._ids) - self._read <= MAX_HELD:
             new = certain[self._given :]
             self._given += len(new)
             return new
-        new = self._release()
-        self._before = self._read  # what mends the last of these bytes must not take them back
+        new = self._release(text)
+        # What mends the last of these bytes must not take them back.
+        self._before, self._known = self._read, ""
         return new
 
-    def _release(self) -> str:
-        new = self._tail()[self._given :]
+    def _release(self, tail: str) -> str:
+        new = tail[self._given :]
         self._before, self._read, self._given = self._read, len(self._ids), 0
+        self._known = self._decode(self._ids[self._before : self._read])
         return new
 
     def finish(self) -> str:
@@ -57,5 +61,4 @@ class Detokeniser:
 
     def _tail(self) -> str:
         """The text of ids[read:]."""
-        known = self._decode(self._ids[self._before : self._read])
-        return self._decode(self._ids[self._before :])[len(known) :]
+        return self._decode(self._ids[self._before :])[len(self._known) :]

@@ -29,9 +29,12 @@ _loaded: Path | None = None
 def prepare() -> Path | None:
     """Make MLX exact and fast: call before the first import of mlx in the process. Returns the OpenBLAS it will use.
 
-    float32 products on NVIDIA GPUs are computed in float32, not in TF32, which has half the digits.
+    float32 products on NVIDIA GPUs are computed in float32, not in TF32, which has half the digits. cuDNN's attention
+    is off there: MLX keeps one of its plans for every length of the context, and verification meets a new length in
+    each round, so that every round would build new plans (tens of milliseconds each).
     """
     os.environ.setdefault("MLX_ENABLE_TF32", "0")
+    os.environ.setdefault("MLX_CUDA_USE_CUDNN_SDPA", "0")
     return _load_openblas()
 
 
