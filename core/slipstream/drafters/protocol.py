@@ -25,6 +25,17 @@ class Proposal:
     def __len__(self) -> int:
         return self.tokens.shape[0]
 
+    def first(self, count: int) -> Proposal:
+        """Its first `count` drafts."""
+        if count == len(self):
+            return self
+        confidence, logits = self.confidence, self.logits
+        return Proposal(
+            self.tokens[:count],
+            None if confidence is None else confidence[:count],
+            None if logits is None else logits[:count],
+        )
+
 
 class State(Protocol):
     """What a drafter remembers of one request."""

@@ -14,9 +14,11 @@ import mlx.core as mx
 
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine import load
+from slipstream.engine.costs import Costs
 from slipstream.engine.load import Precision
 from slipstream.engine.planner import Drafters, plan
-from slipstream.engine.round import Decoding, Step
+from slipstream.engine.policy import Policy
+from slipstream.engine.round import GRAMMAR, Decoding, Step
 from slipstream.engine.stops import StopStrings
 from slipstream.engine.text import Detokeniser
 from slipstream.errors import ContextFull, InvalidRequest, PairMismatch
@@ -24,7 +26,7 @@ from slipstream.events import Delta, Done, Event, Finish, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
-from slipstream.types import Mode, ModelInfo, Options
+from slipstream.types import Acceptance, Mode, ModelInfo, Options
 
 if TYPE_CHECKING:
     from slipstream.prompt.constraint import Constraint, Vocabulary
@@ -67,6 +69,8 @@ class MlxEngine:
         self.info = info
         self._kv_bits = kv_bits
         self._chunk = chunk or (GPU_CHUNK if load.on_gpu() else CPU_CHUNK)
+        self.costs = Costs(free=frozenset((Mode.LOOKUP.value, GRAMMAR)))
+        self._experience: Policy | None = None
 
     def run(self, job: Job) -> Iterator[Event]:
         options = job.request.options
@@ -85,7 +89,8 @@ class MlxEngine:
                 "rejected; use --mode baseline",
                 kinds=fixed,
             )
-        decoding = Decoding(self.target, Drafters(chosen), options, prompt, cache, self._constraint(options))
+        policy = self._policy(options)
+        decoding = Decoding(self.target, Drafters(chosen, policy), options, prompt, cache, self._constraint(options))
         answer = _Answer(self.tokeniser.decode, options, self.info.end_ids, decoding)
 
         def timings() -> Timings:
@@ -121,6 +126,13 @@ class MlxEngine:
             yield Delta(rest, ())
         assert answer.reason is not None
         yield done(answer.reason)
+
+    def _policy(self, options: Options) -> Policy | None:
+        """Where the drafter is ours to choose. The next request begins with what this one will have learned."""
+        if options.mode is not Mode.AUTO or options.acceptance is not Acceptance.MATCH:
+            return None
+        self._experience = Policy(self.costs, like=self._experience)
+        return self._experience
 
     def _constraint(self, options: Options) -> Constraint | None:
         if options.grammar is None:

@@ -10,10 +10,10 @@ import mlx.core as mx
 from slipstream.drafters.lookup import Lookup
 from slipstream.drafters.none import NoDrafter
 from slipstream.drafters.protocol import Drafter, Draw, Proposal
+from slipstream.engine.costs import PLAIN
+from slipstream.engine.policy import Policy
 from slipstream.errors import InvalidRequest
 from slipstream.types import Mode, Options
-
-PLAIN = "plain"  # the source of a round in which nobody drafted
 
 
 def plan(loaded: Mapping[Mode, Drafter], options: Options, *, can_rewind: bool) -> tuple[Drafter, ...]:
@@ -38,9 +38,14 @@ def plan(loaded: Mapping[Mode, Drafter], options: Options, *, can_rewind: bool) 
 
 
 class Drafters:
-    """A request's drafters with their states. Every one of them sees every committed token."""
+    """A request's drafters with their states. Every one of them sees every committed token.
 
-    def __init__(self, drafters: Sequence[Drafter]) -> None:
+    With a policy each round's drafter and length are what it expects most of; without one, the first drafter with
+    something to say drafts as much as it can.
+    """
+
+    def __init__(self, drafters: Sequence[Drafter], policy: Policy | None = None) -> None:
+        self.policy = policy
         self._states: list[tuple[Drafter, Any]] = [(drafter, drafter.begin()) for drafter in drafters]
         self.taps = tuple(sorted({tap for drafter in drafters for tap in drafter.taps}))
         self.may_draft = any(drafter.block for drafter in drafters)
@@ -57,9 +62,38 @@ class Drafters:
         return [array for drafter, state in self._states for array in drafter.arrays(state)]
 
     def propose(self, last: int, limit: int, draw: Draw) -> tuple[str, Proposal]:
-        """The first drafter with something to say, and what it says."""
-        for drafter, state in self._states if limit > 0 else ():
+        """Who drafts, and what."""
+        if limit > 0:
+            made = self._first(last, limit, draw) if self.policy is None else self._best(self.policy, last, limit, draw)
+            if made is not None:
+                return made
+        return PLAIN, Proposal(mx.zeros((0,), dtype=mx.int32))
+
+    def _first(self, last: int, limit: int, draw: Draw) -> tuple[str, Proposal] | None:
+        for drafter, state in self._states:
             proposal = drafter.propose(state, last, limit, draw)
             if len(proposal):
                 return drafter.mode.value, proposal
-        return PLAIN, Proposal(mx.zeros((0,), dtype=mx.int32))
+        return None
+
+    def _best(self, policy: Policy, last: int, limit: int, draw: Draw) -> tuple[str, Proposal] | None:
+        copied: tuple[str, Proposal] | None = None
+        networks: list[tuple[Drafter, Any]] = []
+        for drafter, state in self._states:
+            if drafter.taps:
+                networks.append((drafter, state))
+                continue
+            proposal = drafter.propose(state, last, limit, draw)
+            if len(proposal):
+                copied = drafter.mode.value, proposal
+        if copied is not None:
+            source, proposal = copied
+            length, value = policy.best(source, len(proposal))
+            others = (policy.best(drafter.mode.value, min(limit, drafter.block))[1] for drafter, _ in networks)
+            if value >= max(policy.value(PLAIN, 0, ()), *others):
+                return source, proposal.first(length)
+        for drafter, state in networks:
+            length = policy.length(drafter.mode.value, min(limit, drafter.block))
+            if length:
+                return drafter.mode.value, drafter.propose(state, last, length, draw)
+        return None

@@ -5,6 +5,7 @@ Invariant between rounds: the target's cache and every drafter's context hold al
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -86,8 +87,15 @@ class Decoding:
 
     def step(self) -> Step:
         """One round. At most as many tokens as there is room for."""
+        began = time.perf_counter()
         position = self._committed - 1  # of the last committed token
         source, proposal = self._propose()
+        policy = self._drafters.policy
+        offered: tuple[float, ...] | None = None
+        if policy is not None and proposal.confidence is not None and policy.may_cut(source, len(proposal)):
+            mx.eval(proposal.tokens, proposal.confidence)
+            offered = tuple(floats(proposal.confidence))
+            proposal = proposal.first(policy.cut(source, offered))
         drafts = [proposal.tokens, *([] if proposal.confidence is None else [proposal.confidence])]
         mx.async_eval(drafts)  # the device drafts while the target's graph is built
         rows = mx.concatenate([mx.array([self._last], dtype=mx.int32), proposal.tokens])
@@ -99,6 +107,9 @@ class Decoding:
         drafted = ints(proposal.tokens)
         accepted = _accepted(drafted, decision)
         confidence = None if proposal.confidence is None else tuple(floats(proposal.confidence))
+        if policy is not None:
+            spent = 1000 * (time.perf_counter() - began)
+            policy.learn(source, len(drafted), accepted, spent, offered or confidence)
         made = Round(position, source, tuple(drafted), accepted, confidence)
         return self._commit(decision, forward.taps, made)
 
@@ -121,7 +132,7 @@ class Decoding:
             # Only the first draft may decide between the two: were later ones to, those that are kept would no longer
             # be distributed as they were drawn, which the rejection rule relies on.
             if legal or not forced:
-                return source, _first(proposal, legal)
+                return source, proposal.first(legal)
         return GRAMMAR, Proposal(mx.array(forced, dtype=mx.int32))
 
     @property
@@ -160,18 +171,6 @@ class Decoding:
         return Step(
             tokens[:count], made, self._chooser.choices(decision, count), self._chooser.margins(decision, count)
         )
-
-
-def _first(proposal: Proposal, count: int) -> Proposal:
-    """Its first `count` drafts."""
-    if count == len(proposal):
-        return proposal
-    confidence, logits = proposal.confidence, proposal.logits
-    return Proposal(
-        proposal.tokens[:count],
-        None if confidence is None else confidence[:count],
-        None if logits is None else logits[:count],
-    )
 
 
 def _accepted(drafted: list[int], decision: Decision) -> int:

@@ -1,0 +1,122 @@
+"""The planner's lengths against the best fixed length in hindsight, on made acceptance processes and cost curves."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from slipstream.engine.costs import PLAIN, Costs
+from slipstream.engine.policy import Policy
+
+BLOCK = 7
+TOKENS = 6000
+
+Curve = Callable[[int], float]  # drafts verified -> milliseconds of the forward
+
+CURVES: dict[str, Curve] = {
+    "flat": lambda drafts: 10 + 0.1 * drafts,  # a GPU that is bound by launches
+    "linear": lambda drafts: 10 + 0.9 * drafts,  # a CPU
+    "steep": lambda drafts: 10 + 3.5 * drafts,  # experts: each row touches others
+    "cliff": lambda drafts: 10 + (6 if drafts >= 4 else 0) + 0.2 * drafts,
+}
+DRAFT_MS = 2.5
+
+
+def steady(chance: float) -> list[float]:
+    return [chance] * (TOKENS + BLOCK)
+
+
+def mixed(seed: int) -> list[float]:
+    """Stretches of code and of prose."""
+    random_ = random.Random(seed)
+    out: list[float] = []
+    while len(out) < TOKENS + BLOCK:
+        out += [random_.choice((0.25, 0.92))] * random_.randrange(60, 400)
+    return out
+
+
+def speckled(seed: int) -> list[float]:
+    """Each token easy or hard by itself."""
+    random_ = random.Random(seed)
+    return [random_.choice((0.2, 0.97, 0.97)) for _ in range(TOKENS + BLOCK)]
+
+
+PROCESSES = {
+    "good": steady(0.9),
+    "fair": steady(0.6),
+    "poor": steady(0.15),
+    "mixed": mixed(3),
+    "speckled": speckled(3),
+}
+
+
+def play(chances: list[float], curve: Curve, choose: Policy | int, *, knows: bool = False) -> float:
+    """Tokens per millisecond of a policy, or of always so many drafts. `chances`: a draft's, by its place in the text."""
+    coin = random.Random(11)
+    at, spent = 0, 0.0
+    while at < TOKENS:
+        ahead = chances[at : at + BLOCK]
+        length = choose if isinstance(choose, int) else choose.length("dspark", BLOCK)
+        source = "dspark" if length else PLAIN
+        drafts = length
+        drafting = DRAFT_MS if length else 0.0
+        if length and knows and isinstance(choose, Policy) and choose.may_cut(source, length):
+            drafts = choose.cut(source, ahead[:length])
+        accepted = 0
+        while accepted < drafts and coin.random() < ahead[accepted]:
+            accepted += 1
+        cost = (curve(drafts) + drafting) * coin.uniform(0.97, 1.03)
+        at += accepted + 1
+        spent += cost
+        if isinstance(choose, Policy):
+            choose.learn(source, drafts, accepted, cost, ahead[:length] if knows and length else None)
+    return at / spent
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+@pytest.mark.parametrize("curve", CURVES)
+def test_lengths_come_close_to_the_best_fixed_one(process: str, curve: str) -> None:
+    fixed = [play(PROCESSES[process], CURVES[curve], length) for length in range(BLOCK + 1)]
+    chosen = play(PROCESSES[process], CURVES[curve], Policy(Costs()))
+    assert chosen > 0.97 * max(fixed), (chosen / max(fixed), fixed.index(max(fixed)))
+
+
+def test_mixed_content_is_decoded_faster_than_by_any_fixed_length() -> None:
+    fixed = [play(mixed(5), CURVES["linear"], length) for length in range(BLOCK + 1)]
+    assert play(mixed(5), CURVES["linear"], Policy(Costs())) > max(fixed)
+
+
+def test_confidences_cut_what_will_not_be_kept() -> None:
+    fixed = [play(speckled(7), CURVES["linear"], length) for length in range(BLOCK + 1)]
+    assert play(speckled(7), CURVES["linear"], Policy(Costs()), knows=True) > 1.05 * max(fixed)
+
+
+def test_a_hopeless_drafter_is_parked() -> None:
+    plain = play(steady(0.0), CURVES["linear"], 0)
+    assert play(steady(0.0), CURVES["linear"], Policy(Costs())) > 0.97 * plain
+
+
+def test_a_new_request_begins_with_what_the_last_one_saw() -> None:
+    policy = Policy(Costs())
+    play(steady(0.1), CURVES["steep"], policy)
+    following = Policy(policy.costs, like=policy)
+    assert following.best("dspark", BLOCK)[1] < Policy(policy.costs).best("dspark", BLOCK)[1]
+
+
+def test_costs_between_measured_numbers_lie_between_them() -> None:
+    costs = Costs()
+    costs.learn("dspark", 2, 20.0)
+    costs.learn("dspark", 6, 40.0)
+    between = [costs.round_ms("dspark", drafts) for drafts in range(2, 7)]
+    assert between == sorted(between)
+    assert between[0] == 20.0
+    assert between[-1] == 40.0
+
+
+def test_a_stall_of_the_machine_is_no_cost() -> None:
+    costs = Costs()
+    costs.learn(PLAIN, 0, 10.0)
+    costs.learn(PLAIN, 0, 500.0)
+    assert costs.round_ms(PLAIN, 0) == 10.0
