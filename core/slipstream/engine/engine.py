@@ -77,7 +77,7 @@ class MlxEngine:
         self._check_ids("prompt", prompt)
         self._check_ids("logit_bias", options.logit_bias)
         cache = self.target.make_cache(self._kv_bits)
-        fixed = cache.fixed_kinds
+        fixed = self.target.fixed_kinds
         chosen = plan(self.drafters, options, can_rewind=not fixed)
         if fixed and any(drafter.block for drafter in chosen):
             raise PairMismatch(
