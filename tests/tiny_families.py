@@ -102,9 +102,14 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "query_pre_attn_scalar": 32,
         "rope_local_base_freq": 1000.0,
     },
-    "gemma4": {"model_type": "gemma4", "text_config": _COMMON | {"model_type": "gemma4_text"} | _GEMMA4},
+    "gemma4": {
+        "model_type": "gemma4",
+        "vocab_size": VOCABULARY,
+        "text_config": _COMMON | {"model_type": "gemma4_text"} | _GEMMA4,
+    },
     "gemma4_unified": {
         "model_type": "gemma4_unified",
+        "vocab_size": VOCABULARY,
         "text_config": _COMMON | {"model_type": "gemma4_text"} | _GEMMA4,
     },
     "gemma4_e2b": {  # shared keys and values, and an embedding per layer

@@ -13,7 +13,7 @@ from typing import Any
 import mlx.core as mx
 import mlx.nn as nn
 
-from slipstream.errors import UnsupportedModel
+from slipstream.errors import InvalidRequest, UnsupportedModel
 from slipstream.models.cache import TargetCache
 from slipstream.models.families import Family, families
 from slipstream.models.host import number
@@ -79,6 +79,7 @@ class Target:
         self.model_type = str(config.get("model_type", ""))
         text_config: dict[str, Any] = config.get("text_config") or config
         self.context = next((int(text_config[key]) for key in _CONTEXT_KEYS if text_config.get(key)), 4096)
+        self._packs: set[int] = set()  # bits that keys and values were found to pack into
         self._recorder = _Recorder()
         watch(model)
         self._probe = mx.array([1, 2, 0, 2, 1])  # ids that any vocabulary has
@@ -108,7 +109,20 @@ class Target:
         return self._logits_dtype if self._parts is None else self._parts.embed(mx.array([[0]])).dtype
 
     def make_cache(self, kv_bits: int = 0) -> TargetCache:
+        """An empty cache. Raises InvalidRequest when keys and values of this model cannot be packed."""
+        if kv_bits and kv_bits not in self._packs:
+            self._try_packing(kv_bits)
+            self._packs.add(kv_bits)
         return TargetCache(self.model, kv_bits)
+
+    def _try_packing(self, kv_bits: int) -> None:
+        """Some head sizes and some kinds of attention cannot be packed, and only running them tells."""
+        try:
+            mx.eval(self.forward(self._probe, TargetCache(self.model, kv_bits)).logits)
+        except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
+            raise InvalidRequest(
+                f"--kv-bits {kv_bits} does not work with this model ({error}); use --kv-bits 0", option="kv_bits"
+            ) from error
 
     def forward(
         self, tokens: mx.array, cache: TargetCache, taps: Sequence[int] = (), rows: int | None = None
