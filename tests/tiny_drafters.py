@@ -37,7 +37,7 @@ class Parts:
     hidden: int = HIDDEN  # the target's is HIDDEN in any case
 
 
-def shapes(parts: Parts) -> dict[str, tuple[int, ...]]:
+def shapes(parts: Parts) -> dict[str, tuple[int, ...]]:  # noqa: PLR0912 - a list, in a way
     width = parts.hidden
     head_dim, kv_heads = (HEAD_DIM, 1) if parts.gemma else (HEAD_DIM, KV_HEADS)
     q, kv = HEADS * head_dim, kv_heads * head_dim

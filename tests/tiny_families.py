@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import mlx.core as mx
@@ -235,3 +236,7 @@ def model(family: str, *, seed: int = 0) -> nn.Module:
 
 def target(family: str, *, seed: int = 0) -> Target:
     return Target(model(family, seed=seed), config(family))
+
+
+def config_json(family: str) -> str:
+    return json.dumps(config(family))

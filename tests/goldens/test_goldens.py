@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from slipstream.drafters import formats
+from slipstream.drafters.descriptor import Checkpoint
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.network import BlockState, spread_over
@@ -30,7 +31,7 @@ class GoldenTables:
     embed_scale = 1.0
     dtype = mx.float32
 
-    def __init__(self, checkpoint: formats.Checkpoint, inputs: Arrays) -> None:
+    def __init__(self, checkpoint: Checkpoint, inputs: Arrays) -> None:
         d = checkpoint.descriptor
         self.hidden_size = checkpoint.weights["fc.weight"].shape[1] // len(d.taps)
         self.layer_count = d.target_layers or max(d.taps) + 2

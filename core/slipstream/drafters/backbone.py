@@ -33,7 +33,7 @@ class DynamicConvolution(nn.Module):
         return (wide + self.base_kernel).transpose(1, 0, 2, 3)
 
     @staticmethod
-    def apply(kernel: mx.array, rows: mx.array) -> mx.array:
+    def mixed(kernel: mx.array, rows: mx.array) -> mx.array:
         """Rows [block, hidden] with kernel [block, taps, hidden]: tap t reads the slot t before, none before slot 0."""
         out = kernel[:, 0] * rows
         for tap in range(1, kernel.shape[1]):
@@ -142,8 +142,8 @@ class Backbone(nn.Module):
         normed = layer.input_layernorm(hidden)
         if d.conv_kernel:
             before, after = layer.attention_conv.kernels(normed)
-            mixed = layer.attention_conv.apply(before, normed)
-            out = layer.attention_conv.apply(after, self._attention(index, context, mixed))
+            seen = layer.attention_conv.mixed(before, normed)
+            out = layer.attention_conv.mixed(after, self._attention(index, context, seen))
         else:
             out = self._attention(index, context, normed)
         hidden = hidden + (layer.post_attention_layernorm(out) if d.is_gemma else out)
@@ -151,7 +151,7 @@ class Backbone(nn.Module):
         normed = before_mlp(hidden)
         if d.conv_kernel:
             before, after = layer.mlp_conv.kernels(normed)
-            out = layer.mlp_conv.apply(after, self._mlp(layer, layer.mlp_conv.apply(before, normed)))
+            out = layer.mlp_conv.mixed(after, self._mlp(layer, layer.mlp_conv.mixed(before, normed)))
         else:
             out = self._mlp(layer, normed)
         if d.is_gemma:

@@ -145,11 +145,9 @@ def _speculators(folder: Path, config: dict[str, Any], weights: dict[str, mx.arr
     block = int(config["block_size"])
     methods: list[dict[str, Any]] = own.get("proposal_methods") or []
     tokens = next((method["speculative_tokens"] for method in methods if method.get("speculative_tokens")), None)
-    anchored = config.get("sample_from_anchor")
+    first = 0 if config.get("sample_from_anchor") else 1  # heads older than the field start at 1
     if tokens is not None and block - int(tokens) in (0, 1):
         first = block - int(tokens)
-    else:
-        first = 0 if anchored else 1  # heads older than the field start at 1
     windows = _windows(source)
     both_ways = bool(source.field("sliding_window_non_causal", kind == "dflash2"))
     numbers: list[int] = config["aux_hidden_state_layer_ids"]

@@ -17,7 +17,7 @@ from slipstream.drafters import formats
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.protocol import Drafter
-from slipstream.errors import ModelIncomplete, ModelNotFound, UnsupportedModel
+from slipstream.errors import ModelIncomplete, ModelNotFound, PairMismatch, UnsupportedModel
 from slipstream.models.target import Target
 from slipstream.types import Mode
 
@@ -79,8 +79,13 @@ def load_target(folder: Path, precision: Precision) -> Target:
 
 
 def load_drafter(folder: Path, target: Target, precision: Precision) -> Drafter:
-    """A drafter for a target. Raises what `formats.read` raises, and PairMismatch."""
+    """A drafter, from a folder or a GGUF file, for a target. Raises what `formats.read` raises, and PairMismatch."""
     checkpoint = formats.read(folder)
+    if not target.has_taps:
+        raise PairMismatch(
+            f"{folder.name} reads the hidden states inside its target, and those of {target.model_type!r} are not "
+            "known; use --mode lookup, or a target of another architecture"
+        )
     bits = precision.drafter_bits
     if bits is None:
         # Not on CUDA: there drafters packed to 4 bits lose more than half of their accepted tokens (docs/decisions.md).

@@ -9,6 +9,7 @@ import mlx.core as mx
 import mlx.nn as nn
 from mlx.utils import tree_map
 from mlx_lm.models import cache as mlx_caches
+from mlx_lm.models.base import create_causal_mask
 
 from slipstream.errors import InvalidRequest
 from slipstream.models.recurrence import StateCache
@@ -38,12 +39,10 @@ class WindowCache(mlx_caches.KVCache):
         """The rows that the new ones can see: the window before the first of them, and themselves."""
         rows = keys.shape[2]
         start = self.offset - self.dropped
-        capacity = 0 if self.keys is None else self.keys.shape[2]
+        capacity = 0 if self.empty() else self.keys.shape[2]
         if start + rows > capacity:
             start = self._make_room(start, rows, keys, values)
         end = start + rows
-        assert self.keys is not None
-        assert self.values is not None
         self.keys[..., start:end, :] = keys
         self.values[..., start:end, :] = values
         self.offset += rows
@@ -76,15 +75,11 @@ class WindowCache(mlx_caches.KVCache):
             return None
         if not return_array and before + N <= window:
             return "causal"
-        return mlx_caches.create_causal_mask(N, before, window_size=window)
-
-    @property
-    def state(self) -> Any:
-        return self.keys, self.values
+        return create_causal_mask(N, before, window_size=window)
 
 
 class ChunkCache(mlx_caches.ChunkedKVCache):
-    """A chunked layer's cache that keeps the front rows its mask hides, so that it can go back over a chunk's border."""
+    """A chunked layer's cache that keeps the front rows its mask hides, to be able to go back over a chunk's border."""
 
     def maybe_trim_front(self) -> None:
         pass

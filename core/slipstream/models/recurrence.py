@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -60,7 +60,7 @@ _tape = _Tape()
 
 
 @contextmanager
-def noting() -> Iterator[None]:
+def noting() -> Generator[None]:
     """Within it, forwards note what they consume, so that their rows can be taken back."""
     _tape.is_on = True
     try:
@@ -118,7 +118,7 @@ class StateCache(ArraysCache):
         """How many rows can be taken back."""
         return self._kept if self.is_trimmable() else 0
 
-    def is_trimmable(self) -> bool:
+    def is_trimmable(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride] - mlx-lm's says Literal[False]
         return self._before is not None and len(self._replays) == len(self.cache)
 
     def trim(self, n: int) -> int:
@@ -182,11 +182,12 @@ def _noted(step: Step, recurrence: Recurrence) -> Step:
             return step(**call | rows | {recurrence.state: state})
 
         def steps(end: int) -> tuple[mx.array, mx.array]:
-            state = call.get(recurrence.state)
+            before: mx.array | None = call.get(recurrence.state)
             if not recurrence.row_by_row:
-                return over(0, end, state)
-            outputs: list[mx.array] = []
-            for row in range(end):
+                return over(0, end, before)
+            output, state = over(0, 1, before)
+            outputs = [output]
+            for row in range(1, end):
                 output, state = over(row, row + 1, state)
                 outputs.append(output)
             return mx.concatenate(outputs, axis=recurrence.axis), state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from operator import attrgetter
@@ -219,7 +219,7 @@ class _Recorder:
         self.calls: Counter[int] = Counter()  # of each layer, in this forward
 
     @contextmanager
-    def recording(self, taps: Sequence[int]) -> Iterator[dict[int, mx.array]]:
+    def recording(self, taps: Sequence[int]) -> Generator[dict[int, mx.array]]:
         self.wanted, self.rows, self.calls = frozenset(taps), {}, Counter()
         try:
             yield self.rows
