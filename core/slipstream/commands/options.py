@@ -37,6 +37,11 @@ def add_pair(parser: argparse.ArgumentParser) -> None:
         "--drafter-bits", type=int, choices=(0, 4, 8), help="pack the drafter's weights (default: 4 on Metal, else 0)"
     )
     group.add_argument("--kv-bits", type=int, choices=(0, 4, 8), default=0, help="pack the KV cache (0: do not)")
+    group.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="run the Python that a model's folder brings, if it asks for it",
+    )
 
 
 def add_sampling(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
@@ -180,7 +185,7 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
         wanted = {Mode.DSPARK if mode is Mode.AUTO else mode for mode in modes}
         drafters = tuple(path for mode, path in demo.drafters().items() if mode in wanted)
     precision = Precision(dtype=args.dtype, drafter_bits=args.drafter_bits)
-    return Pair(target, drafters, name, precision, args.kv_bits)
+    return Pair(target, drafters, name, precision, args.kv_bits, args.trust_remote_code)
 
 
 def read_prompt(args: argparse.Namespace) -> str:

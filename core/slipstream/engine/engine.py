@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import mlx.core as mx
 
 from slipstream.drafters.protocol import Drafter
-from slipstream.engine import load
+from slipstream.engine import load, self_test
 from slipstream.engine.load import Precision
 from slipstream.engine.planner import Drafters, plan
 from slipstream.engine.round import Decoding, Step
@@ -24,7 +24,7 @@ from slipstream.events import Delta, Done, Event, Finish, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
-from slipstream.types import Mode, ModelInfo, Options
+from slipstream.types import Mode, ModelInfo, Options, Text
 
 if TYPE_CHECKING:
     from slipstream.prompt.constraint import Constraint, Vocabulary
@@ -46,6 +46,7 @@ class Pair:
     name: str = ""
     precision: Precision = field(default_factory=Precision)
     kv_bits: int = 0
+    trust_code: bool = False  # run the Python that the target's folder brings, if its config asks for it
 
 
 class MlxEngine:
@@ -236,12 +237,15 @@ class _Answer:
 def open_engine(pair: Pair) -> MlxEngine:
     """Load a pair. Raises the errors of `load_target` and `load_drafter`."""
     began = time.monotonic()
-    target = load.load_target(pair.target, pair.precision)
+    target = load.load_target(pair.target, pair.precision, trust_code=pair.trust_code)
+    tokeniser = Tokeniser(pair.target)
+    sample = tokeniser.encode(Text(self_test.TEXT)) if pair.drafters else []
     drafters = {
         drafter.mode: drafter
-        for drafter in (load.load_drafter(folder, target, pair.precision) for folder in pair.drafters)
+        for drafter in (
+            load.load_drafter(path, target, pair.precision, sample=sample, beside=pair.target) for path in pair.drafters
+        )
     }
-    tokeniser = Tokeniser(pair.target)
     info = ModelInfo(
         name=pair.name or pair.target.name,
         path=str(pair.target),
