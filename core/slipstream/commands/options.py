@@ -30,7 +30,7 @@ def add_pair(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--drafter",
         action="append",
-        help="folder or name of a drafter made for the model; may be given twice; 'none' for no drafter",
+        help="folder, GGUF file or name of a drafter made for the model; may be given twice; 'none' for no drafter",
     )
     group.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="what to compute in")
     group.add_argument(
@@ -179,7 +179,7 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
         target, name = local.resolve(args.model), Path(args.model).name
     drafters: tuple[Path, ...] = ()
     if given:
-        drafters = tuple(local.resolve(name) for name in given if name != "none")
+        drafters = tuple(local.resolve_drafter(name) for name in given if name != "none")
     elif args.model is None:
         # Automatic decoding uses the better of the two; a race wants both.
         wanted = {Mode.DSPARK if mode is Mode.AUTO else mode for mode in modes}

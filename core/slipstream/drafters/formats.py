@@ -19,17 +19,18 @@ def read(path: Path) -> Checkpoint:
     Raises ModelNotFound, ModelIncomplete (files missing or cut short), UnsupportedModel (another format), and
     PairMismatch when the tensors contradict the config.
     """
-    if path.is_file() and path.suffix == ".gguf":
+    files = [path] if path.is_file() else sorted(path.glob("*.gguf"))
+    if len(files) == 1 and not (path / "config.json").exists():
         from slipstream.drafters.gguf import read_gguf
 
-        config, weights = read_gguf(path)
+        config, weights = read_gguf(files[0])
     else:
         config, weights = _read_folder(path)
     try:
         weights = normalised(_unpacked(config, weights))
         descriptor = describe(path, config, weights)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError) as error:
-        source = path if path.is_file() else path / "config.json"
+        source = files[0] if files else path / "config.json"
         raise UnsupportedModel(f"{source} lacks or misstates {error}; this drafter cannot be read") from error
     _check_tensors(path, descriptor, weights)
     return Checkpoint(descriptor, weights)

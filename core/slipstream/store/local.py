@@ -29,6 +29,12 @@ def resolve(name: str) -> Path:
     raise ModelNotFound(f"no model at {name}; check the path or the name")
 
 
+def resolve_drafter(name: str) -> Path:
+    """The same for a drafter. Its GGUF file is read as it is."""
+    path = Path(name).expanduser()
+    return path if path.is_file() and path.suffix.lower() == ".gguf" else resolve(name)
+
+
 def _downloaded(name: str) -> Path | None:
     """The snapshot in the Hugging Face cache, if there is one."""
     from huggingface_hub import snapshot_download
