@@ -1,17 +1,10 @@
-"""Known targets and the drafters made for them, from `resources/catalog.toml`. What is not known is absent, not guessed."""
+"""Known targets and the drafters made for them, from `resources/catalog.toml`. What is not known is absent."""
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
-
-from slipstream.errors import InvalidRequest
-from slipstream.store.paths import resources_dir
 
 KINDS = ("dspark", "dflash", "dflash2", "mtp")
 PACKAGINGS = ("deepspec", "speculators", "specforge", "lfm2", "flat", "ornith", "zlab", "gguf", "in target")

@@ -1,4 +1,4 @@
-"""Will it fit: what a pair takes at a context, against what this machine can give. Estimates from files, loads nothing."""
+"""Will it fit: what a pair takes at a context, against what this machine can give. Loads nothing."""
 
 from __future__ import annotations
 
