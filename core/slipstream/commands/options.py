@@ -16,12 +16,13 @@ from slipstream.errors import InvalidRequest
 from slipstream.events import Faulted, Ready, Status
 from slipstream.jobs import Inbox
 from slipstream.service import Engine, start
+from slipstream.store import demo
 from slipstream.types import Acceptance, Mode, ModelInfo, Options
 
 if TYPE_CHECKING:  # importing it imports MLX, and that must wait
     from slipstream.engine.engine import Pair
 
-DEMO_NAME = "SmolLM2-135M-Instruct"
+DEMO_NAME = demo.NAME
 
 
 def add_pair(parser: argparse.ArgumentParser) -> None:
@@ -165,7 +166,7 @@ def open_pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Engine:
 def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
     from slipstream.engine.engine import Pair
     from slipstream.engine.load import Precision
-    from slipstream.store import demo, local
+    from slipstream.store import local
 
     given: list[str] = args.drafter or []
     if args.model is None:

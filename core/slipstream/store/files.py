@@ -89,10 +89,11 @@ def tensors(path: Path) -> dict[str, Tensor]:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """config.json, or nothing when it is not there or damaged."""
-    return _json(folder / "config.json")
+    return read_json(folder / "config.json")
 
 
-def _json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object, or nothing when there is none."""
     try:
         data: object = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -106,11 +107,11 @@ def wants_code(paths: Mapping[str, Path]) -> str | None:
     `paths`: config.json, tokenizer_config.json and tokenizer.json, those that exist. An `auto_map` in config.json
     does not matter: the architecture's own implementation is used.
     """
-    config = _json(paths["config.json"]) if "config.json" in paths else {}
+    config = read_json(paths["config.json"]) if "config.json" in paths else {}
     if file := config.get("model_file"):
         return f"wants to run its own {file}"
     if "tokenizer_config.json" in paths and "tokenizer.json" not in paths:
-        mapped: Any = _json(paths["tokenizer_config.json"]).get("auto_map")
+        mapped: Any = read_json(paths["tokenizer_config.json"]).get("auto_map")
         if mapped:
             return f"wants to run its own tokenizer code ({next(iter(mapped)) if isinstance(mapped, dict) else mapped})"
     return None
@@ -124,3 +125,16 @@ def is_drafter(config: Mapping[str, Any]) -> bool:
         or any(key in config for key in ("dflash_config", "speculators_model_type", "speculators_config"))
         or bool(config.get("markov_rank"))
     )
+
+
+def quantisation(config: Mapping[str, Any]) -> str | None:
+    """In words, for people: "4-bit group 64", or the type of plain weights, where the config says."""
+    packed: Any = config.get("quantization") or config.get("quantization_config")
+    if isinstance(packed, dict) and isinstance(packed.get("bits"), int):
+        group = packed.get("group_size")
+        return f"{packed['bits']}-bit" + (f" group {group}" if group else "")
+    plain: Any = config.get("dtype") or config.get("torch_dtype")
+    nested: Any = config.get("text_config")
+    if plain is None and isinstance(nested, dict):
+        plain = nested.get("dtype") or nested.get("torch_dtype")
+    return plain if isinstance(plain, str) else None

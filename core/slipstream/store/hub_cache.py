@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from slipstream.store.hub import RemoteFile, safe_name
-from slipstream.store.paths import exclusive
+from slipstream.store.paths import exclusive, write_text
 
 FORMAT = 1
 _PARTIAL = ".incomplete"
@@ -146,7 +146,7 @@ class Repository:
     def note(self, manifest: Manifest) -> None:
         """Write a manifest; it replaces an earlier one of the same commit in one step."""
         data = {"format": FORMAT, **asdict(manifest)}
-        _write(self.folder / "slipstream" / f"{manifest.commit}.json", json.dumps(data, indent=1) + "\n")
+        write_text(self.folder / "slipstream" / f"{manifest.commit}.json", json.dumps(data, indent=1) + "\n")
 
     def forget(self, manifest: Manifest) -> None:
         (self.folder / "slipstream" / f"{manifest.commit}.json").unlink(missing_ok=True)
@@ -178,7 +178,7 @@ class Repository:
                 if not _same(final / name, blob):
                     _link(blob, final / name)
             if not _COMMIT.fullmatch(manifest.revision):
-                _write(self.folder / "refs" / manifest.revision, manifest.commit)
+                write_text(self.folder / "refs" / manifest.revision, manifest.commit)
             self.note(replace(manifest, is_complete=True))
         return final
 
@@ -207,19 +207,6 @@ def _link(blob: Path, path: Path) -> None:
             fresh.symlink_to(os.path.relpath(blob, path.parent))
         except OSError:
             os.link(blob, fresh)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_TEMPORARY}")
-    try:
-        with fresh.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
