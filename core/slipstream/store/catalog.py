@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from slipstream.errors import InvalidRequest
 from slipstream.store.paths import resources_dir
@@ -90,8 +90,8 @@ class Catalog:
 
 # Words at the end of a repository's name that say how the weights are stored, not which they are.
 _PRECISION = re.compile(
-    r"(?:[-_.](?:mlx|gguf|safetensors|\d(?:\.\d+)?-?bit(?:s)?|[248]bit|q\d(?:_[0-9a-z]+)*|iq\d\w*|f?p?(?:4|8|16|32)|bf16|"
-    r"fp16|fp8|fp32|nvfp4|mxfp4|mxfp8|dwq(?:-?v?\d+)?|awq|gptq|gs\d+|g\d+|qat|hf|int[48]|affine|optiq|ud|xl|lr\d*))+$"
+    r"(?:[-_.](?:mlx|gguf|safetensors|\d(?:\.\d+)?-?bit(?:s)?|[248]bit|q\d(?:_[0-9a-z]+)*|iq\d\w*|bf16|"
+    r"fp16|fp8|fp32|nvfp4|mxfp4|mxfp8|dwq(?:-?v?\d+)?|awq|gptq|gs\d+|g\d+|qat|hf|int[48]|affine|optiq|ud))+$"
 )
 
 
@@ -109,7 +109,7 @@ def default() -> Catalog:
 
 
 def load(file: Path) -> Catalog:
-    """Read a catalogue. Raises InvalidRequest, naming the line, for bad TOML and for keys or values it does not know."""
+    """Read a catalogue. Raises InvalidRequest, naming the line, for bad TOML and unknown keys or values."""
     text = file.read_text(encoding="utf-8")
     try:
         data: dict[str, Any] = tomllib.loads(text)
@@ -170,8 +170,9 @@ def _entry(kind: type[Any], table: Mapping[str, Any], lines: _Lines, **more: Any
     for key, value in table.items():
         if key not in known:
             raise lines.error(key, f"unknown key {key!r}; known are {', '.join(known)}")
-        if not _fits(value, str(known[key].type)):
-            raise lines.error(key, f"{key} must be {_words(str(known[key].type))}, not {value!r}")
+        fits, words = _KINDS[str(known[key].type).removesuffix(" | None")]
+        if not fits(value):
+            raise lines.error(key, f"{key} must be {words}, not {value!r}")
     for name, field in known.items():
         if field.default is MISSING and name not in table:
             raise lines.error("", f"{name} is missing")
@@ -179,37 +180,33 @@ def _entry(kind: type[Any], table: Mapping[str, Any], lines: _Lines, **more: Any
     return kind(**values, **more)
 
 
-def _fits(value: object, annotation: str) -> bool:
-    def all_of(items: Any, item_kind: type) -> bool:
-        return all(type(item) is item_kind for item in items)
-
-    match annotation.removesuffix(" | None"):
-        case "str":
-            return isinstance(value, str) and value != ""
-        case "int":
-            return type(value) is int and value > 0
-        case "float":
-            return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-        case "tuple[int, ...]":
-            return isinstance(value, list) and all_of(value, int)
-        case "tuple[str, ...]":
-            return isinstance(value, list) and all_of(value, str)
-        case "Mapping[str, str]":
-            return isinstance(value, dict) and all_of(value.values(), str)
-        case "Mapping[str, int]":
-            return isinstance(value, dict) and all_of(value.values(), int)
-        case _:
-            raise AssertionError(annotation)
+def _is_count(value: object) -> bool:
+    return type(value) is int and value > 0
 
 
-def _words(annotation: str) -> str:
-    plain = annotation.removesuffix(" | None")
-    return {
-        "str": "text",
-        "int": "a whole number above 0",
-        "float": "a number above 0",
-        "tuple[int, ...]": "a list of whole numbers",
-        "tuple[str, ...]": "a list of texts",
-        "Mapping[str, str]": "a table of texts",
-        "Mapping[str, int]": "a table of whole numbers",
-    }[plain]
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+# What the annotations of the entries allow in the file: a check, and its name for people.
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "str": (_is_text, "text"),
+    "int": (_is_count, "a whole number above 0"),
+    "float": (lambda value: type(value) in (int, float) and value > 0, "a number above 0"),
+    "tuple[int, ...]": (
+        lambda value: isinstance(value, list) and all(type(item) is int for item in cast(list[object], value)),
+        "a list of whole numbers",
+    ),
+    "tuple[str, ...]": (
+        lambda value: isinstance(value, list) and all(map(_is_text, cast(list[object], value))),
+        "a list of texts",
+    ),
+    "Mapping[str, str]": (
+        lambda value: isinstance(value, dict) and all(map(_is_text, cast(dict[str, object], value).values())),
+        "a table of texts",
+    ),
+    "Mapping[str, int]": (
+        lambda value: isinstance(value, dict) and all(map(_is_count, cast(dict[str, object], value).values())),
+        "a table of whole numbers",
+    ),
+}
