@@ -9,19 +9,10 @@ from slipstream.errors import InvalidRequest
 from slipstream.store import catalog
 from slipstream.store.catalog import KINDS, load, stem_of
 
-SEEDS = [
-    "Gemma-4",
-    "Qwen3",
-    "Qwen3.6",
-    "Qwen3.8",
-    "Muse-Glimmer",
-    "Nemotron",
-    "LFM2.5",
-    "Ornith-1.0",
-    "MiniCPM5",
-    "Nanbeige",
-    "Bonsai",
-]  # what was promised
+SEEDS = {
+    *("Gemma-4", "Qwen3", "Qwen3.6", "Qwen3.8", "Muse-Glimmer", "Nemotron"),
+    *("LFM2.5", "Ornith-1.0", "MiniCPM5", "Nanbeige", "Bonsai"),
+}
 GOOD = """
 [[target]]
 name = "A"
@@ -62,7 +53,7 @@ def read(tmp_path: Path):
 
 def test_every_promised_family_is_there_with_a_drafter() -> None:
     targets = catalog.default().targets
-    assert SEEDS <= {target.family for target in targets}
+    assert {target.family for target in targets} >= SEEDS
     for target in targets:
         assert target.drafters, target.name
     kinds = {drafter.kind for target in targets for drafter in target.drafters}

@@ -72,7 +72,9 @@ class LocalModel:
 def scan() -> list[LocalModel]:
     """Everything found, complete or not, by place and name. Reads headers only; some milliseconds a model."""
     found = [*_built_in(), *_hub_models(), *_lm_studio_models(), *_own_models()]
-    return sorted(found, key=lambda model: (list(Place).index(model.place), model.role, model.name.lower()))
+    return sorted(
+        found, key=lambda model: (list(Place).index(model.place), list(Role).index(model.role), model.name.lower())
+    )
 
 
 def models() -> list[LocalModel]:
