@@ -1,6 +1,6 @@
 """The estimate of `slipstream models fit` against the peak that MLX reports, for made models in published layouts.
 
-    python tests/bench/fit.py build/fit [--context 4096] [--only gemma3_text]
+    python tests/bench/fit.py build/fit [--context 1024] [--only gemma3_text]
 
 Each model is loaded by the real engine in a process of its own and answers a prompt that fills the context.
 """
@@ -151,7 +151,7 @@ def _peak_resident() -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--context", type=int, default=4096)
+    parser.add_argument("--context", type=int, default=1024)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--one", help=argparse.SUPPRESS)
     args = parser.parse_args()

@@ -20,8 +20,9 @@ from typing import IO, TYPE_CHECKING, TypeVar
 from slipstream.errors import DamagedDownload, DiskFull, DownloadFailed, FormatRefused, RateLimited, Unreachable
 from slipstream.store import files as model_files
 from slipstream.store import hub
-from slipstream.store.hub import NotThere, RemoteFile
+from slipstream.store.hub import NotThere, Remote, RemoteFile
 from slipstream.store.hub_cache import Manifest, Repository, root
+from slipstream.store.sizes import words
 
 if TYPE_CHECKING:
     import httpx2
@@ -139,6 +140,7 @@ class Download:
     ) -> None:
         """`code`: take Python files of a model that cannot be loaded without its own; else such a one is refused."""
         self.repo = repo
+        self.remote: Remote | None = None  # what the hub shows, once it was asked
         self._notify = notify
         self._revision = revision
         self._include = tuple(include)
@@ -201,6 +203,7 @@ class Download:
             "",
             lambda: hub.look(self.repo, self._revision, include=self._include, code=self._code, token=self._token),
         )
+        self.remote = remote
         if remote.repo != self.repo:  # the hub spells it otherwise, or it has moved
             self._repository = Repository.of(remote.repo)
         if not hub.safe_name(remote.revision):
@@ -215,7 +218,7 @@ class Download:
         free = shutil.disk_usage(place).free
         if missing * SPARE > free:
             raise DiskFull(
-                f"{self.repo} needs {_gb(missing * SPARE)} on the disk and {_gb(free)} are free; "
+                f"{self.repo} needs {words(missing * SPARE)} on the disk and {words(free)} are free; "
                 f"free some space, or keep the cache elsewhere by setting HF_HOME (now {root().parent})",
                 needed=int(missing * SPARE),
                 free=free,
@@ -479,10 +482,6 @@ def _disk_error(error: OSError) -> DownloadFailed:
         "or keep the cache elsewhere by setting HF_HOME",
         folder=str(root()),
     )
-
-
-def _gb(count: float) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 5e7 else f"{count / 1e6:.1f} MB"
 
 
 class Downloads:

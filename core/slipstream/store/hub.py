@@ -20,6 +20,7 @@ from slipstream.errors import (
     TokenNeeded,
     Unreachable,
 )
+from slipstream.store.sizes import words
 
 if TYPE_CHECKING:
     import httpx2
@@ -51,7 +52,7 @@ _REASONS = (
     (("*.py",), "code: never run, so not needed"),
     (("consolidated*.safetensors", "original/*"), "the same weights again"),
 )
-_OTHER = "not needed to run the model"
+OTHER = "not needed to run the model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ def _choose(
         if matches(file.name, include) or (code and file.name.endswith(".py")):
             reason = "" if not file.name.endswith((".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")) else reason
         elif reason is None and ("/" in file.name or not matches(file.name, _TAKEN)):
-            reason = _OTHER
+            reason = OTHER
         elif reason is None and own_weights and file.name.endswith(".safetensors"):
             reason = "other weights were asked for"
         if reason:
@@ -207,7 +208,7 @@ def _choose(
 
 def _nothing_to_take(repo: str, files: Sequence[RemoteFile]) -> str:
     if gguf := [file for file in files if file.name.endswith(".gguf")]:
-        sizes = [f"{file.name} ({file.size / 1e9:.1f} GB)" for file in gguf]
+        sizes = [f"{file.name} ({words(file.size)})" for file in gguf]
         return f"{repo} has GGUF files only; choose one with --file, such as {_some(sizes)}"
     if any(file.name.endswith((".bin", ".pt", ".pth", ".ckpt")) for file in files):
         return (

@@ -17,6 +17,7 @@ from slipstream.models.gguf_header import read_header
 from slipstream.store import demo, files, hub_cache
 from slipstream.store.converted import converted
 from slipstream.store.paths import cache_dir, data_dir, write_text
+from slipstream.store.sizes import words
 
 
 class Place(StrEnum):
@@ -100,7 +101,9 @@ def find(name: str) -> LocalModel:
         if matches:
             names = ", ".join(sorted({model.name for model in matches}))
             raise InvalidRequest(f"{name} could be {names}; give the whole name")
-    near = difflib.get_close_matches(wanted, [model.name.lower() for model in everything], n=1, cutoff=0.6)
+    # A publisher's name that differs is another model; a slip of the keyboard differs in a letter or two.
+    cutoff = 0.9 if "/" in wanted else 0.6
+    near = difflib.get_close_matches(wanted, [model.name.lower() for model in everything], n=1, cutoff=cutoff)
     hint = f"; did you mean {next(m.name for m in everything if m.name.lower() == near[0])}?" if near else ""
     raise ModelNotFound(
         f"{name} is not on this machine{hint or '; list what is with: slipstream models list'}", name=name
@@ -137,7 +140,7 @@ def folder_of(model: LocalModel) -> Path:
     match model.state:
         case Partial(done, total):
             raise ModelIncomplete(
-                f"{model.name} is only partly downloaded ({done / 1e9:.2f} of {total / 1e9:.2f} GB); "
+                f"{model.name} is only partly downloaded ({words(done)} of {words(total)}); "
                 f"finish it with: slipstream models pull {model.name}",
                 done=done,
                 total=total,

@@ -13,6 +13,7 @@ from typing import Any
 from slipstream.errors import ModelIncomplete, WontFit
 from slipstream.store import files, shape
 from slipstream.store.shape import Shape
+from slipstream.store.sizes import words
 
 DEFAULT_CONTEXT = 32_768  # that people ask about, where the model has as much
 LEAST_CONTEXT = 2_048  # with less, a model is of no use
@@ -94,8 +95,8 @@ class Fit:
             else "choose a smaller model or one with fewer bits"
         )
         raise WontFit(
-            f"{name} needs {self.total / 1e9:.1f} GB at a context of {self.context:,} tokens ({least / 1e9:.1f} GB "
-            f"without any) and the {self.limit.kind} has {self.limit.bytes / 1e9:.1f} GB; {way}",
+            f"{name} needs {words(self.total)} at a context of {self.context:,} tokens ({words(least)} "
+            f"without any) and the {self.limit.kind} has {words(self.limit.bytes)}; {way}",
             needed=self.total,
             limit=self.limit.bytes,
             longest_context=self.longest_context,
