@@ -38,6 +38,9 @@ def add_pair(parser: argparse.ArgumentParser) -> None:
         "--drafter-bits", type=int, choices=(0, 4, 8), help="pack the drafter's weights (default: 4 on Metal, else 0)"
     )
     group.add_argument("--kv-bits", type=int, choices=(0, 4, 8), default=0, help="pack the KV cache (0: do not)")
+    group.add_argument(
+        "--no-memory-guard", action="store_true", help="load and answer even when memory seems too small for it"
+    )
 
 
 def add_sampling(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
@@ -181,7 +184,7 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
         wanted = {Mode.DSPARK if mode is Mode.AUTO else mode for mode in modes}
         drafters = tuple(path for mode, path in demo.drafters().items() if mode in wanted)
     precision = Precision(dtype=args.dtype, drafter_bits=args.drafter_bits)
-    return Pair(target, drafters, name, precision, args.kv_bits)
+    return Pair(target, drafters, name, precision, args.kv_bits, guard_memory=not args.no_memory_guard)
 
 
 def read_prompt(args: argparse.Namespace) -> str:

@@ -53,11 +53,10 @@ class Candidate:
     elements: int  # how many numbers these are
     element_bytes: int  # of the type it computes in on a GPU
 
-    def weights(self, *, on_gpu: bool, is_drafter: bool = False) -> int:
-        """In memory: as stored on a GPU, float32 on a CPU; drafters are packed to 4 bits on a GPU."""
-        if not on_gpu:
-            return self.elements * 4
-        return int(self.elements * (DRAFTER_BITS + _PACKED_OVERHEAD) / 8) if is_drafter else self.stored
+    @property
+    def packed(self) -> int:
+        """Bytes as a drafter on a GPU, where drafters are packed."""
+        return int(self.elements * (DRAFTER_BITS + _PACKED_OVERHEAD) / 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +108,13 @@ def fit(
     *,
     context: int | None = None,
     kv_bits: int = 0,
+    cpu_bytes: int = 4,
     against: Limit | None = None,
 ) -> Fit:
     """Whether a pair fits at a context (None: the model's own, at most 32,768).
 
-    `against`: what `limit()` says, if it is known already. Raises ModelIncomplete for a folder that is not whole.
+    `cpu_bytes`: of the numbers that a CPU computes in. `against`: what `limit()` says, if it is known already.
+    Raises ModelIncomplete for a folder that is not whole.
     """
     against = limit() if against is None else against
     main = target if isinstance(target, Candidate) else of_folder(target)
@@ -122,21 +123,21 @@ def fit(
     shapes = [found for other in others if (found := shape.of_config(_plain_attention(other.config))) is not None]
     if context is None:
         context = min(DEFAULT_CONTEXT, own.context if own else DEFAULT_CONTEXT)
-    element = main.element_bytes if against.on_gpu else 4
+    element = main.element_bytes if against.on_gpu else cpu_bytes
 
     def at(tokens: int) -> tuple[int, int, int]:
         kv = own.cache_bytes(tokens, element, kv_bits) if own else 0
         drafter_kv = sum(each.cache_bytes(tokens, element) for each in shapes)
-        return kv, drafter_kv, _working(own, tokens, element, on_gpu=against.on_gpu)
+        return kv, drafter_kv, working(own, tokens, element, on_gpu=against.on_gpu)
 
-    weights = main.weights(on_gpu=against.on_gpu)
-    drafter = sum(other.weights(on_gpu=against.on_gpu, is_drafter=True) for other in others)
+    weights = main.stored if against.on_gpu else main.elements * cpu_bytes
+    drafter = sum(other.packed if against.on_gpu else other.elements * cpu_bytes for other in others)
     longest = _longest(lambda tokens: weights + drafter + sum(at(tokens)) <= against.bytes, own.context if own else 0)
     kv, drafter_kv, working = at(context)
     return Fit(weights, drafter, kv, drafter_kv, working, context, against, longest, is_known=own is not None)
 
 
-def _working(own: Shape | None, context: int, element: int, *, on_gpu: bool) -> int:
+def working(own: Shape | None, context: int, element: int, *, on_gpu: bool) -> int:
     """Beside weights and caches, at the worst moment: a chunk of the prompt, or the check of a block of drafts.
 
     Fitted to what MLX 0.32 was seen to allocate (tests/bench/fit.py): of one layer the inputs, the widest part and
