@@ -6,7 +6,7 @@ import hashlib
 import logging
 import random
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,27 +55,6 @@ def files(size: int = 300_000, shards: int = 4) -> dict[str, bytes]:
         "README.md": b"# Tiny",
         **{f"model-{n + 1:05}-of-{shards:05}.safetensors": some_bytes(size, n) for n in range(shards)},
     }
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and no token."""
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.delenv("HF_TOKEN", raising=False)
-    return tmp_path / "hub"
-
-
-@pytest.fixture
-def stub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StubHub]:
-    with StubHub() as server:
-        monkeypatch.setattr(constants, "ENDPOINT", server.endpoint)
-        monkeypatch.setattr(
-            constants, "HUGGINGFACE_CO_URL_TEMPLATE", server.endpoint + "/{repo_id}/resolve/{revision}/{filename}"
-        )
-        yield server
-    close_session()
 
 
 def pull(repo: str = REPO, **more: Any) -> tuple[Finished | Paused | Failed, list[State]]:

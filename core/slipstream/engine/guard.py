@@ -49,7 +49,7 @@ class Guard:
             return
         rows = prompt + min(max_tokens, LEAST_ANSWER)
         needed = self._shape.cache_bytes(rows, self._element_bytes, self._kv_bits)
-        needed += memory.working(self._shape, rows, self._element_bytes, on_gpu=self._limit.on_gpu)
+        needed += memory.working_bytes(self._shape, rows, self._element_bytes, on_gpu=self._limit.on_gpu)
         if self.relieve(needed):
             return
         room = max(0, self._headroom(self._limit))

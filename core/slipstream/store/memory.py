@@ -128,7 +128,7 @@ def fit(
     def at(tokens: int) -> tuple[int, int, int]:
         kv = own.cache_bytes(tokens, element, kv_bits) if own else 0
         drafter_kv = sum(each.cache_bytes(tokens, element) for each in shapes)
-        return kv, drafter_kv, working(own, tokens, element, on_gpu=against.on_gpu)
+        return kv, drafter_kv, working_bytes(own, tokens, element, on_gpu=against.on_gpu)
 
     weights = main.stored if against.on_gpu else main.elements * cpu_bytes
     drafter = sum(other.packed if against.on_gpu else other.elements * cpu_bytes for other in others)
@@ -137,7 +137,7 @@ def fit(
     return Fit(weights, drafter, kv, drafter_kv, working, context, against, longest, is_known=own is not None)
 
 
-def working(own: Shape | None, context: int, element: int, *, on_gpu: bool) -> int:
+def working_bytes(own: Shape | None, context: int, element: int, *, on_gpu: bool) -> int:
     """Beside weights and caches, at the worst moment: a chunk of the prompt, or the check of a block of drafts.
 
     Fitted to what MLX 0.32 was seen to allocate (tests/bench/fit.py): of one layer the inputs, the widest part and
