@@ -157,7 +157,7 @@ def test_the_verdict_and_the_longest_context_follow_from_the_numbers() -> None:
     assert fits.total == fits.target + fits.drafter + fits.kv + fits.drafter_kv + fits.working
     assert fits.kv == 24 * 2 * 2 * 64 * 1024 * 2
     assert fits.longest_context == 8192
-    tight = memory.fit(model(7 * 10**8), context=8192, against=GPU)
+    tight = memory.fit(model(8 * 10**8), context=8192, against=GPU)
     large = memory.fit(model(9 * 10**8), context=8192, against=GPU)
     assert (tight.verdict, large.verdict) == (Verdict.TIGHT, Verdict.TOO_LARGE)
     assert 0 < large.longest_context < 8192

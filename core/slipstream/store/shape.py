@@ -66,7 +66,7 @@ def of_config(config: Mapping[str, Any]) -> Shape | None:
     """None when the config does not say enough, or says something this does not know."""
     text: Mapping[str, Any] = config.get("text_config") or config
     try:
-        return Shape(
+        shape = Shape(
             layers=tuple(_layers(text)),
             hidden=int(text["hidden_size"]),
             heads=int(text["num_attention_heads"]),
@@ -74,8 +74,9 @@ def of_config(config: Mapping[str, Any]) -> Shape | None:
             vocabulary=int(text["vocab_size"]),
             context=int(text.get("max_position_embeddings") or 4096),
         )
-    except (KeyError, TypeError, ValueError, ArithmeticError):
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
         return None
+    return shape if min(shape.hidden, shape.heads, shape.vocabulary, shape.context) > 0 else None
 
 
 def _intermediate(text: Mapping[str, Any]) -> int:
