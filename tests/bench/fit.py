@@ -122,21 +122,22 @@ def measure(folder: Path, context: int, drafters: list[Path]) -> dict[str, int]:
 
     estimate = memory.fit(folder, drafters, context=context)
     engine = open_engine(Pair(folder, tuple(drafters)))
-    loaded, at_load = mx.get_active_memory(), mx.get_peak_memory()
+    at_load = mx.get_peak_memory()
+    mx.reset_peak_memory()
     mode = Mode.AUTO if drafters else Mode.BASELINE
     prompt = Tokens(tuple(17 + index % 4000 for index in range(context - 32)))
     events = list(engine.run(Job(Request(prompt, Options(max_tokens=32, ignore_eos=True, mode=mode)), lambda _: None)))
     assert isinstance(events[-1], Done)
     peak = mx.get_peak_memory()
     engine.close()
+    weights = estimate.target + estimate.drafter
     return {
-        "weights": estimate.target + estimate.drafter,
-        "loaded": loaded,
-        "at_load": at_load,
+        "weights": weights,
+        "load_estimate": weights + estimate.loading,
+        "load_peak": at_load,
         "cache": estimate.kv + estimate.drafter_kv,
-        "working": estimate.working,
-        "estimate": estimate.total,
-        "peak": peak,
+        "answer_estimate": weights + estimate.kv + estimate.drafter_kv + estimate.working,
+        "answer_peak": peak,
         "resident": _peak_resident(),
     }
 
@@ -165,8 +166,8 @@ def main() -> None:
             folder = make(args.folder, args.one)
         print(json.dumps(measure(folder, args.context, drafters)))
         return
-    print("| model | context | weights | cache | working | estimate | peak | estimate / peak | resident |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| model | context | weights | cache | loading: estimate, peak, ratio | answering: the same | both |")
+    print("|---|---|---|---|---|---|---|")
     for name in args.only or [*MODELS, "built-in pair"]:
         command = [sys.executable, __file__, str(args.folder), "--context", str(args.context), "--one", name]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -174,10 +175,11 @@ def main() -> None:
             print(f"| {name} | {args.context} | failed |")
             continue
         got: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
-        row = [got[key] / 1e6 for key in ("weights", "cache", "working", "estimate", "peak")]
-        cells = " | ".join(f"{value:.0f}" for value in row)
-        ratio = got["estimate"] / got["peak"]
-        print(f"| {name} | {args.context} | {cells} | {ratio:.3f} | {got['resident'] / 1e6:.0f} |", flush=True)
+        pairs = [(got[f"{what}_estimate"], got[f"{what}_peak"]) for what in ("load", "answer")]
+        pairs.append((max(pairs[0][0], pairs[1][0]), max(pairs[0][1], pairs[1][1])))
+        cells = [f"{ours / 1e6:.0f}, {peak / 1e6:.0f}, {ours / peak:.3f}" for ours, peak in pairs]
+        sizes = f"{got['weights'] / 1e6:.0f} | {got['cache'] / 1e6:.0f}"
+        print(f"| {name} | {args.context} | {sizes} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -52,70 +54,73 @@ print("not listed")
 """
 
 
+@dataclass
+class Trial:
+    """A hub that is slow enough for every interruption to find something under way, and a cache."""
+
+    hub: StubHub
+    env: dict[str, str]
+    chance: random.Random
+    files: dict[str, bytes]
+
+    def start(self, program: str) -> subprocess.Popen[str]:
+        return subprocess.Popen([sys.executable, "-c", program, REPO], env=self.env, text=True, stderr=subprocess.PIPE)
+
+    def sent(self) -> int:
+        return sum(self.hub.sent.values())
+
+    def interrupt(self, kind: str) -> None:
+        """Begin or continue the download, let some bytes come, and end it in one of many ways."""
+        process = self.start(PULL)
+        aim = self.sent() + self.chance.randint(1, sum(map(len, self.files.values())) // INTERRUPTIONS)
+        deadline = time.monotonic() + 60
+        while self.sent() < aim and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert process.poll() is None, "it was faster than its interruption"
+        shard = self.chance.choice([name for name in self.files if name.endswith(".safetensors")])
+        at = self.chance.randrange(SHARD_BYTES)
+        # What the next run meets.
+        self.hub.fault(shard, *FAULTS[kind](at))
+        process.send_signal(signal.SIGINT if kind == "interrupt" else signal.SIGKILL)
+        process.communicate(timeout=60)
+
+
+FAULTS: dict[str, Callable[[int], list[Fault]]] = {
+    "kill": lambda at: [],
+    "interrupt": lambda at: [],
+    "cut": lambda at: [Fault(cut_at=at), Fault(cut_at=at)],
+    "stall": lambda at: [Fault(stall_at=at)],
+    "trouble": lambda at: [Fault(status=503)],
+    "flip": lambda at: [Fault(flip_at=at)],
+}
+
+
 @pytest.mark.slow
 def test_fifty_interruptions_never_lose_the_way(tmp_path: Path) -> None:
     chance = random.Random(20261130)
     files = {f"model-{n + 1:05}-of-{SHARDS:05}.safetensors": chance.randbytes(SHARD_BYTES) for n in range(SHARDS)}
     files |= {"config.json": b'{"model_type": "llama"}', "tokenizer.json": b"{}"}
     total = sum(map(len, files.values()))
-    kinds: Counter[str] = Counter()
+    kinds = [chance.choice(["kill", *FAULTS]) for _ in range(INTERRUPTIONS)]
     with StubHub() as hub:
         hub.add(REPO, files)
-        # Slow enough that every interruption finds something under way.
-        hub.bytes_per_s = total / 4 / 20
+        hub.bytes_per_s = total / 200
         env = dict(os.environ, HF_ENDPOINT=hub.endpoint, HF_HOME=str(tmp_path / "hf"), HF_HUB_OFFLINE="0")
-
-        def run(program: str) -> subprocess.Popen[str]:
-            return subprocess.Popen([sys.executable, "-c", program, REPO], env=env, text=True)
-
-        def sent() -> int:
-            return sum(hub.sent.values())
-
-        for _ in range(INTERRUPTIONS):
-            kind = chance.choice(["kill", "kill", "interrupt", "cut", "stall", "trouble", "flip"])
-            kinds[kind] += 1
-            process = run(PULL)
-            before = sent()
-            aim = before + chance.randint(1, total // INTERRUPTIONS)
-            deadline = time.monotonic() + 60
-            while sent() < aim and process.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.01)
-            shard = chance.choice(list(files)[:SHARDS])
-            match kind:
-                case "kill":
-                    process.kill()
-                case "interrupt":
-                    process.send_signal(signal.SIGINT)
-                case "cut":
-                    hub.fault(shard, *(Fault(cut_at=chance.randint(0, SHARD_BYTES)) for _ in range(3)))
-                    process.send_signal(signal.SIGTERM)
-                case "stall":
-                    hub.fault(shard, Fault(stall_at=chance.randint(0, SHARD_BYTES)))
-                    process.kill()
-                case "trouble":
-                    hub.fault(shard, *(Fault(status=503) for _ in range(3)))
-                    process.terminate()
-                case _:
-                    hub.fault(shard, Fault(flip_at=chance.randint(0, SHARD_BYTES - 1)))
-                    process.kill()
-            process.wait(60)
-            if process.returncode == 0:
-                break
-            subprocess.run([sys.executable, "-c", LIST, REPO], env=env, check=True, stdout=subprocess.DEVNULL)
-        interruptions = sum(kinds.values())
+        trial = Trial(hub, env, chance, files)
+        for kind in kinds:
+            trial.interrupt(kind)
+            look = trial.start(LIST)
+            assert look.wait(120) == 0, look.communicate()[1]
         hub.bytes_per_s = None
         hub.faults.clear()
-        assert run(PULL).wait(120) == 0
-        at_end = sent()
-        again = run(PULL)
-        assert again.wait(120) == 0
-        assert sent() == at_end
-    snapshots = list((tmp_path / "hf").glob("hub/models--*/snapshots/*"))
-    assert len(snapshots) == 1
-    assert {path.name: path.read_bytes() for path in snapshots[0].iterdir()} == files
+        assert trial.start(PULL).wait(120) == 0
+        at_end = trial.sent()
+        assert trial.start(PULL).wait(120) == 0
+        assert trial.sent() == at_end
+    (snapshot,) = (tmp_path / "hf").glob("hub/models--*/snapshots/*")
+    assert {path.name: path.read_bytes() for path in snapshot.iterdir()} == files
     assert not list((tmp_path / "hf").glob("hub/models--*/blobs/*.incomplete"))
+    again = at_end - total
     print(
-        f"\n{interruptions} interruptions {dict(kinds)}: {at_end:,} bytes sent for {total:,}; "
-        f"{at_end - total:,} again ({(at_end - total) / total:.1%})"
+        f"\n{dict(Counter(kinds))}: {at_end:,} bytes sent for {total:,}, {again:,} of them again ({again / total:.1%})"
     )
-    assert interruptions == INTERRUPTIONS

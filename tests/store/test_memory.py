@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,9 @@ def model(stored: int) -> Candidate:
 def test_the_verdict_and_the_longest_context_follow_from_the_numbers() -> None:
     fits = memory.fit(model(10**8), context=1024, against=GPU)
     assert fits.verdict is Verdict.FITS
-    assert fits.total == fits.target + fits.drafter + fits.kv + fits.drafter_kv + fits.working
+    assert fits.total == fits.target + fits.kv + fits.working
+    loading = memory.fit(Candidate(CONFIG, 10**8, 5 * 10**7, 2, 10**9), context=256, against=replace(GPU, on_gpu=False))
+    assert loading.total == loading.target + 10**9
     assert fits.kv == 24 * 2 * 2 * 64 * 1024 * 2
     assert fits.longest_context == 8192
     tight = memory.fit(model(8 * 10**8), context=8192, against=GPU)

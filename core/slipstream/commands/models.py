@@ -400,7 +400,8 @@ def _fit(args: argparse.Namespace) -> int:
             else "unknown for this architecture",
             "drafter's cache": words(found.drafter_kv) if found.drafter_kv else None,
             "working memory": words(found.working),
-            "together": words(found.total),
+            "only while loading": words(found.loading) if found.loading else None,
+            "at most": words(found.total),
             found.limit.kind: f"{words(found.limit.bytes)} (this machine has {words(found.limit.machine)})",
             "longest context that fits": _tokens(found.longest_context) or "none",
         }

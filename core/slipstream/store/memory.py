@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from slipstream.errors import ModelIncomplete, WontFit
@@ -25,6 +26,7 @@ VERIFY_ROWS = 17
 DRAFTER_BITS = 4
 _PACKED_OVERHEAD = 0.5  # bits a weight: a scale and an offset of 16 bits for 64
 _LEAST_WORKING = 32 * 2**20  # what any pass leaves about
+READ_AHEAD = 12  # tensors, seen with MLX 0.32 (tests/bench/fit.py)
 _FUSED_HEADS = (64, 80, 128)  # head sizes for which MLX's GPU attention needs no matrix of scores
 
 
@@ -52,6 +54,7 @@ class Candidate:
     stored: int  # bytes of the weights that are loaded, as they are stored
     elements: int  # how many numbers these are
     element_bytes: int  # of the type it computes in on a GPU
+    in_flight: int = 0  # bytes of stored weights that wait to be converted while they are read
 
     @property
     def packed(self) -> int:
@@ -68,6 +71,7 @@ class Fit:
     kv: int  # the target's cache at `context`, recurrent states included
     drafter_kv: int
     working: int  # what the widest pass needs beside them
+    loading: int  # what is held beside the weights only while they are read
     context: int
     limit: Limit
     longest_context: int  # the longest that fits, 0 when not even the weights do
@@ -75,7 +79,9 @@ class Fit:
 
     @property
     def total(self) -> int:
-        return self.target + self.drafter + self.kv + self.drafter_kv + self.working
+        """At the worst moment: while loading, or while answering."""
+        answering = self.kv + self.drafter_kv + self.working
+        return self.target + self.drafter + max(answering, self.loading)
 
     @property
     def verdict(self) -> Verdict:
@@ -87,7 +93,7 @@ class Fit:
         """Raises WontFit when it does not, with what would help."""
         if self.verdict is not Verdict.TOO_LARGE:
             return
-        least = self.total - self.kv - self.drafter_kv
+        least = self.target + self.drafter + max(self.working, self.loading)
         way = (
             f"use a context of at most {self.longest_context:,} tokens, or --kv-bits 8"
             if self.longest_context >= LEAST_CONTEXT
@@ -132,9 +138,17 @@ def fit(
 
     weights = main.stored if against.on_gpu else main.elements * cpu_bytes
     drafter = sum(other.packed if against.on_gpu else other.elements * cpu_bytes for other in others)
-    longest = _longest(lambda tokens: weights + drafter + sum(at(tokens)) <= against.bytes, own.context if own else 0)
+    # A CPU converts each tensor when it has been read; a drafter's checkpoint stays until all of it is packed.
+    loading = max(
+        [0 if against.on_gpu else main.in_flight, *(other.elements * other.element_bytes for other in others)]
+    )
+
+    def fits(tokens: int) -> bool:
+        return weights + drafter + max(loading, sum(at(tokens))) <= against.bytes
+
     kv, drafter_kv, working = at(context)
-    return Fit(weights, drafter, kv, drafter_kv, working, context, against, longest, is_known=own is not None)
+    longest = _longest(fits, own.context if own else 0)
+    return Fit(weights, drafter, kv, drafter_kv, working, loading, context, against, longest, own is not None)
 
 
 def working_bytes(own: Shape | None, context: int, element: int, *, on_gpu: bool) -> int:
@@ -192,11 +206,13 @@ def of_folder(folder: Path) -> Candidate:
     packed: Any = config.get("quantization") or {}
     stored = elements = 0
     plain: dict[int, int] = {}  # bytes of a number -> how many numbers are stored so
+    sizes: list[int] = []
     for path in sorted(folder.glob("*.safetensors")):
         for name, tensor in files.tensors(path).items():
             if any(part in name for part in _NOT_LOADED) or name.startswith(_NOT_LOADED_OF_TEXT):
                 continue
             stored += tensor.bytes
+            sizes.append(tensor.bytes)
             count = math.prod(tensor.shape)
             if tensor.dtype == "U32" and packed:
                 elements += tensor.bytes * 8 // _bits(packed, name)
@@ -208,7 +224,13 @@ def of_folder(folder: Path) -> Candidate:
     if not stored:
         raise ModelIncomplete(f"{folder} has no .safetensors weights; finish the download, or choose an MLX model")
     element_bytes = max(plain, key=lambda size: plain[size], default=2)
-    return Candidate(config, stored, elements, 4 if element_bytes >= 4 else 2)
+    return Candidate(config, stored, elements, 4 if element_bytes >= 4 else 2, _in_flight(sizes))
+
+
+def _in_flight(sizes: Sequence[int]) -> int:
+    """MLX reads ahead of its arithmetic by about a dozen tensors; the largest, the embedding, is among them once."""
+    large = [size for size in sizes if size >= 2**20]
+    return int(max(sizes) + READ_AHEAD * median(large)) if large else sum(sizes)
 
 
 def _bits(packed: Mapping[str, Any], name: str) -> int:
