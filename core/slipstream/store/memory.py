@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -264,7 +265,7 @@ def limit() -> Limit:
     import mlx.core as mx
 
     on_gpu = mx.default_device() == mx.gpu
-    machine, free, kind = _linux_memory() if sys.platform == "linux" else (0, 0, "free memory")
+    machine, free, kind = _system_memory()
     if on_gpu:
         info: Mapping[str, Any] = mx.device_info()
         if size := info.get("max_recommended_working_set_size"):
@@ -280,8 +281,15 @@ def headroom(against: Limit) -> int:
 
     if against.on_gpu:
         return against.bytes - mx.get_active_memory()
-    _, free, _ = _linux_memory()
+    _, free, _ = _system_memory()
     return free + mx.get_cache_memory()
+
+
+def _system_memory() -> tuple[int, int, str]:
+    if sys.platform == "linux":
+        return _linux_memory()
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return total, total, "memory of this machine"  # MLX on a Mac's CPU, which nobody runs for long
 
 
 def _linux_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> tuple[int, int, str]:
