@@ -22,36 +22,78 @@ SHARDS = 5
 SHARD_BYTES = 12_000_000
 INTERRUPTIONS = 50
 
-PULL = """
-import sys
-from slipstream.store.download import Download, Patience, Finished, Paused
-patience = Patience(stall_s=1.0, attempts=3, first_wait_s=0.05)
-state = Download(sys.argv[1], lambda state: None, patience=patience).run()
-sys.exit(0 if isinstance(state, Finished) else 1)
-"""
-LIST = """
-import sys
-from slipstream.store import local
-from slipstream.errors import ModelIncomplete
+# One process that has imported everything and forks the others: 150 starts of Python would take most of the time.
+NURSERY = """
+import os, sys
 from huggingface_hub import snapshot_download
-mine = [m for m in local.scan() if m.name == sys.argv[1]]
-assert all(not m.is_complete for m in mine), mine
-assert sys.argv[1] not in [m.name for m in local.models()]
-if mine:
-    try:
-        local.resolve(sys.argv[1])
-    except ModelIncomplete:
-        pass
-    else:
-        raise AssertionError("it can be loaded")
-try:
-    snapshot_download(sys.argv[1], local_files_only=True)
-except FileNotFoundError:
-    pass
-else:
-    raise AssertionError("other tools see it")
-print("not listed")
+from slipstream.errors import ModelIncomplete
+from slipstream.store import local
+from slipstream.store.download import Download, Finished, Patience
+
+def pull(repo):
+    patience = Patience(stall_s=1.0, attempts=3, first_wait_s=0.05)
+    return 0 if isinstance(Download(repo, lambda state: None, patience=patience).run(), Finished) else 1
+
+def is_hidden(repo):
+    mine = [model for model in local.scan() if model.name == repo]
+    assert all(not model.is_complete for model in mine), mine
+    assert repo not in [model.name for model in local.models()]
+    for load, refusal in ((local.resolve, ModelIncomplete), (only_local, FileNotFoundError)):
+        try:
+            load(repo)
+        except refusal:
+            continue
+        raise AssertionError(load)
+    return 0
+
+def only_local(repo):
+    return snapshot_download(repo, local_files_only=True)
+
+for line in sys.stdin:
+    command, what = line.split()
+    if command == "wait":
+        _, status = os.waitpid(int(what), 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+        continue
+    child = os.fork()
+    if child == 0:
+        status = 3
+        try:
+            status = globals()[command](what)
+        finally:
+            os._exit(status)
+    print(child, flush=True)
 """
+
+
+class Nursery:
+    """Starts the processes of a trial, and waits for them."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", NURSERY], env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def __enter__(self) -> Nursery:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def start(self, command: str) -> int:
+        """`pull` or `is_hidden`. Returns the process's number."""
+        return self._ask(f"{command} {REPO}")
+
+    def wait(self, pid: int) -> int:
+        """Its exit code, or the signal that ended it, negative."""
+        return self._ask(f"wait {pid}")
+
+    def _ask(self, line: str) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
 
 
 @dataclass
@@ -59,30 +101,25 @@ class Trial:
     """A hub that is slow enough for every interruption to find something under way, and a cache."""
 
     hub: StubHub
-    env: dict[str, str]
+    nursery: Nursery
     chance: random.Random
     files: dict[str, bytes]
-
-    def start(self, program: str) -> subprocess.Popen[str]:
-        return subprocess.Popen([sys.executable, "-c", program, REPO], env=self.env, text=True, stderr=subprocess.PIPE)
 
     def sent(self) -> int:
         return sum(self.hub.sent.values())
 
-    def interrupt(self, kind: str) -> None:
-        """Begin or continue the download, let some bytes come, and end it in one of many ways."""
-        process = self.start(PULL)
+    def interrupt(self, kind: str) -> int:
+        """Begin or continue the download, let some bytes come, and end it in one of many ways. Returns its end."""
+        pid = self.nursery.start("pull")
         aim = self.sent() + self.chance.randint(1, sum(map(len, self.files.values())) // INTERRUPTIONS)
         deadline = time.monotonic() + 60
-        while self.sent() < aim and process.poll() is None and time.monotonic() < deadline:
+        while self.sent() < aim and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert process.poll() is None, "it was faster than its interruption"
         shard = self.chance.choice([name for name in self.files if name.endswith(".safetensors")])
-        at = self.chance.randrange(SHARD_BYTES)
         # What the next run meets.
-        self.hub.fault(shard, *FAULTS[kind](at))
-        process.send_signal(signal.SIGINT if kind == "interrupt" else signal.SIGKILL)
-        process.communicate(timeout=60)
+        self.hub.fault(shard, *FAULTS[kind](self.chance.randrange(SHARD_BYTES)))
+        os.kill(pid, signal.SIGINT if kind == "interrupt" else signal.SIGKILL)
+        return self.nursery.wait(pid)
 
 
 FAULTS: dict[str, Callable[[int], list[Fault]]] = {
@@ -106,17 +143,18 @@ def test_fifty_interruptions_never_lose_the_way(tmp_path: Path) -> None:
         hub.add(REPO, files)
         hub.bytes_per_s = total / 200
         env = dict(os.environ, HF_ENDPOINT=hub.endpoint, HF_HOME=str(tmp_path / "hf"), HF_HUB_OFFLINE="0")
-        trial = Trial(hub, env, chance, files)
-        for kind in kinds:
-            trial.interrupt(kind)
-            look = trial.start(LIST)
-            assert look.wait(120) == 0, look.communicate()[1]
-        hub.bytes_per_s = None
-        hub.faults.clear()
-        assert trial.start(PULL).wait(120) == 0
-        at_end = trial.sent()
-        assert trial.start(PULL).wait(120) == 0
-        assert trial.sent() == at_end
+        with Nursery(env) as nursery:
+            trial = Trial(hub, nursery, chance, files)
+            for number, kind in enumerate(kinds, 1):
+                assert trial.interrupt(kind) != 0, "it was faster than its interruption"
+                assert nursery.wait(nursery.start("is_hidden")) == 0
+                print(f"{number} {kind}: {trial.sent():,} bytes sent", flush=True)
+            hub.bytes_per_s = None
+            hub.faults.clear()
+            assert nursery.wait(nursery.start("pull")) == 0
+            at_end = trial.sent()
+            assert nursery.wait(nursery.start("pull")) == 0
+            assert trial.sent() == at_end
     (snapshot,) = (tmp_path / "hf").glob("hub/models--*/snapshots/*")
     assert {path.name: path.read_bytes() for path in snapshot.iterdir()} == files
     assert not list((tmp_path / "hf").glob("hub/models--*/blobs/*.incomplete"))
