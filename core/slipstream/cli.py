@@ -16,14 +16,14 @@ def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[]
     """Run a command; with none given, `without_command` (the app opens its window there)."""
     # Before anything imports MLX.
     blas = prepare()
-    parser = _parser()
-    args = parser.parse_args(arguments)
-    run: Callable[[argparse.Namespace], int] | None = args.run
-    if args.version:
-        run = lambda _: _print(_versions(str(blas) if blas else "MLX's own"))  # noqa: E731 - one of three
-    elif run is None:
-        run = lambda _: without_command() if without_command else _print(parser.format_help())  # noqa: E731
     try:
+        parser = _parser()
+        args = parser.parse_args(arguments)
+        run: Callable[[argparse.Namespace], int] | None = args.run
+        if args.version:
+            run = lambda _: _print(_versions(str(blas) if blas else "MLX's own"))  # noqa: E731 - one of three
+        elif run is None:
+            run = lambda _: without_command() if without_command else _print(parser.format_help())  # noqa: E731
         return run(args)
     except SlipstreamError as error:
         print(f"slipstream: {error.message}", file=sys.stderr)
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[]
 
 def _parser() -> argparse.ArgumentParser:
     from slipstream.agents import commands as agents
-    from slipstream.commands import generate, race, serve, verify
+    from slipstream.commands import generate, models, race, serve, verify
 
     parser = argparse.ArgumentParser(
         prog="slipstream",
@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print versions and exit")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="")
-    for command in (generate, race, serve, verify):
+    for command in (generate, race, serve, verify, models):
         command.add_parser(commands)
     agents.add_parsers(commands)
     return parser

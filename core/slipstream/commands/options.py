@@ -16,12 +16,13 @@ from slipstream.errors import InvalidRequest
 from slipstream.events import Faulted, Ready, Status
 from slipstream.jobs import Inbox
 from slipstream.service import Engine, start
+from slipstream.store import demo
 from slipstream.types import Acceptance, Mode, ModelInfo, Options
 
 if TYPE_CHECKING:  # importing it imports MLX, and that must wait
     from slipstream.engine.engine import Pair
 
-DEMO_NAME = "SmolLM2-135M-Instruct"
+DEMO_NAME = demo.NAME
 
 
 def add_pair(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +42,9 @@ def add_pair(parser: argparse.ArgumentParser) -> None:
         "--trust-remote-code",
         action="store_true",
         help="run the Python that a model's folder brings, if it asks for it",
+    )
+    group.add_argument(
+        "--no-memory-guard", action="store_true", help="load and answer even when memory seems too small for it"
     )
 
 
@@ -170,7 +174,7 @@ def open_pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Engine:
 def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
     from slipstream.engine.engine import Pair
     from slipstream.engine.load import Precision
-    from slipstream.store import demo, local
+    from slipstream.store import local
 
     given: list[str] = args.drafter or []
     if args.model is None:
@@ -185,7 +189,15 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
         wanted = {Mode.DSPARK if mode is Mode.AUTO else mode for mode in modes}
         drafters = tuple(path for mode, path in demo.drafters().items() if mode in wanted)
     precision = Precision(dtype=args.dtype, drafter_bits=args.drafter_bits)
-    return Pair(target, drafters, name, precision, args.kv_bits, args.trust_remote_code)
+    return Pair(
+        target,
+        drafters,
+        name,
+        precision,
+        args.kv_bits,
+        trust_code=args.trust_remote_code,
+        guard_memory=not args.no_memory_guard,
+    )
 
 
 def read_prompt(args: argparse.Namespace) -> str:

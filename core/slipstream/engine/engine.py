@@ -14,6 +14,7 @@ import mlx.core as mx
 
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine import load, self_test
+from slipstream.engine.guard import Guard
 from slipstream.engine.load import Precision
 from slipstream.engine.planner import Drafters, plan
 from slipstream.engine.round import Decoding, Step
@@ -24,6 +25,7 @@ from slipstream.events import Delta, Done, Event, Finish, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
+from slipstream.store import memory
 from slipstream.types import Mode, ModelInfo, Options, Text
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Pair:
     precision: Precision = field(default_factory=Precision)
     kv_bits: int = 0
     trust_code: bool = False  # run the Python that the target's folder brings, if its config asks for it
+    guard_memory: bool = True  # refuse what this machine has no room for
 
 
 class MlxEngine:
@@ -61,12 +64,14 @@ class MlxEngine:
         *,
         kv_bits: int = 0,
         chunk: int | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.target = target
         self.drafters = drafters
         self.tokeniser = tokeniser
         self.info = info
         self._kv_bits = kv_bits
+        self._guard = guard
         self._chunk = chunk or (GPU_CHUNK if load.on_gpu() else CPU_CHUNK)
 
     def run(self, job: Job) -> Iterator[Event]:
@@ -77,6 +82,8 @@ class MlxEngine:
             raise ContextFull(len(prompt), self.info.context)
         self._check_ids("prompt", prompt)
         self._check_ids("logit_bias", options.logit_bias)
+        if self._guard is not None:
+            self._guard.admit(len(prompt), options.max_tokens)
         cache = self.target.make_cache(self._kv_bits)
         fixed = self.target.fixed_kinds
         chosen = plan(self.drafters, options, can_rewind=not fixed)
@@ -235,8 +242,9 @@ class _Answer:
 
 
 def open_engine(pair: Pair) -> MlxEngine:
-    """Load a pair. Raises the errors of `load_target` and `load_drafter`."""
+    """Load a pair. Raises the errors of `load_target` and `load_drafter`, and WontFit."""
     began = time.monotonic()
+    limit = _check_room(pair) if pair.guard_memory else None
     target = load.load_target(pair.target, pair.precision, trust_code=pair.trust_code)
     tokeniser = Tokeniser(pair.target)
     sample = tokeniser.encode(Text(self_test.TEXT)) if pair.drafters else []
@@ -262,4 +270,23 @@ def open_engine(pair: Pair) -> MlxEngine:
         ", ".join(drafters) or "no drafter",
         time.monotonic() - began,
     )
-    return MlxEngine(target, drafters, tokeniser, info, kv_bits=pair.kv_bits)
+    guard = limit and Guard(memory.of_folder(pair.target), target, limit, kv_bits=pair.kv_bits)
+    return MlxEngine(target, drafters, tokeniser, info, kv_bits=pair.kv_bits, guard=guard)
+
+
+def _check_room(pair: Pair) -> memory.Limit:
+    """What this machine can give. Raises WontFit when it is too little for the pair with a short context."""
+    for folder in (pair.target, *pair.drafters):
+        load.check_files(folder)
+    limit = memory.limit()
+    half = pair.precision.dtype in ("float16", "bfloat16")
+    found = memory.fit(
+        pair.target,
+        pair.drafters,
+        context=memory.LEAST_CONTEXT,
+        kv_bits=pair.kv_bits,
+        cpu_bytes=2 if half else 4,
+        against=limit,
+    )
+    found.check(pair.name or pair.target.name)
+    return limit

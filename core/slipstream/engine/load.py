@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -19,8 +19,9 @@ from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine import self_test
-from slipstream.errors import ModelIncomplete, ModelNotFound, PairMismatch, UnsupportedModel
+from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel
 from slipstream.models.target import Target
+from slipstream.store.files import check as check_files
 from slipstream.types import Mode
 
 logger = logging.getLogger(__name__)
@@ -121,54 +122,6 @@ def quantisation_of(model: nn.Module) -> str:
         if hasattr(module, "bits") and hasattr(module, "group_size")
     }
     return ", ".join(sorted(kinds)) or "none"
-
-
-def check_files(folder: Path) -> None:
-    """Refuse a folder that is no model, or is only half downloaded, naming the first thing that is missing."""
-    if not folder.is_dir():
-        raise ModelNotFound(f"no model at {folder}; check the path or the name", path=str(folder))
-    config = folder / "config.json"
-    if not config.is_file():
-        raise ModelIncomplete(f"{folder} has no config.json, so it is no model folder or only half downloaded")
-    index = folder / "model.safetensors.index.json"
-    try:
-        if not isinstance(json.loads(config.read_text()), dict):
-            raise TypeError("config.json is no object")
-        weight_map: dict[str, str] = json.loads(index.read_text())["weight_map"] if index.is_file() else {}
-        wanted = {str(name) for name in weight_map.values()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelIncomplete(
-            f"{folder}: config.json or the index of its weights is damaged ({error}); download the model again"
-        ) from error
-    present = {path.name for path in folder.glob("*.safetensors")}
-    if missing := sorted(wanted - present):
-        raise ModelIncomplete(
-            f"{folder} lacks {len(missing)} of {len(wanted)} weight files ({missing[0]}); finish the download",
-            missing=missing,
-        )
-    if not present:
-        raise ModelIncomplete(f"{folder} has no .safetensors weights; finish the download, or choose an MLX model")
-    for name in sorted(present):
-        _check_safetensors(folder / name)
-
-
-def _check_safetensors(path: Path) -> None:
-    """The header says how long the file must be; a download cut short is found without reading the weights."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if size < 8 or length > size - 8:
-            raise ModelIncomplete(f"{path} is cut short ({size} bytes); finish the download")
-        try:
-            header: Mapping[str, Any] = json.loads(file.read(length))
-            end = max(
-                (entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"),
-                default=0,
-            )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelIncomplete(f"{path} is damaged; download it again") from error
-    if size < 8 + length + end:
-        raise ModelIncomplete(f"{path} is cut short: {size} of {8 + length + end} bytes; finish the download")
 
 
 def _refuse_code(folder: Path) -> None:
