@@ -182,6 +182,8 @@ class Author:
 
     def _write(self, prompt: str) -> list[int]:
         after = max(self._leads, key=lambda kind: (prompt.rfind(self._leads[kind]), kind == "tool"))
+        for end in self._end_texts:
+            prompt = prompt.replace(end, f" {end}")  # so that `\S+` stops before it
         for turn in self._script.turns:
             values = turn.match(prompt, after)
             if values is not None:
