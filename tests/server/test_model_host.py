@@ -132,6 +132,11 @@ def test_what_can_be_loaded_is_listed_and_health_is_good_while_nothing_is() -> N
         ]  # fmt: skip
         post(hosted.url, "/admin/load", {"model": "second"})
         assert [model["loaded"] for model in get(hosted.url, "/admin/models").json()["models"]] == [False, True, False]
+        offered = get(hosted.url, "/v1/models").json()["data"]
+        assert [(model["id"], model["loaded"]) for model in offered] == [
+            ("second", True), ("first", False), ("broken", False),
+        ]  # fmt: skip
+        assert get(hosted.url, "/v1/models/broken").json()["context_window"] is None
 
 
 def test_a_model_that_does_not_exist_leaves_the_loaded_one_alone() -> None:

@@ -89,10 +89,11 @@ class ModelHost:
 
         Raises what loading raises.
         """
-        while (model := self._needed(name)) is not None or self._turn.locked():
-            if model is None:
-                async with self._turn:  # let the load or unload under way end
-                    continue
+        while True:
+            async with self._turn:
+                pass  # what is being loaded may do
+            if (model := self._needed(name)) is None:
+                break
             await self.load(model, unless_loaded=True)
         self._using += 1
         self._unused.clear()
