@@ -28,10 +28,13 @@ class Job:
         self.request = request
         self.sink = sink
         self.queued_s = time.monotonic()
+        self.cancelled_s: float | None = None  # when it was first taken back
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:
         """From any thread. Takes effect within one round or one prefill chunk; the job still ends with Done."""
+        if self.cancelled_s is None:
+            self.cancelled_s = time.monotonic()
         self._cancelled.set()
 
     @property

@@ -61,8 +61,8 @@ def models() -> list[LocalModel]:
 
 def _local_model(folder: Path) -> LocalModel | None:
     try:
-        snapshot = folder / "snapshots" / (folder / "refs" / "main").read_text().strip()
-        config: Any = json.loads((snapshot / "config.json").read_text())  # Any: the file may say anything
+        snapshot = folder / "snapshots" / (folder / "refs" / "main").read_text("utf-8").strip()
+        config: Any = json.loads((snapshot / "config.json").read_text("utf-8"))  # Any: the file may say anything
         weights = [snapshot / name for name in _weight_files(snapshot)]
         size = sum(file.stat().st_size for file in weights)
         architectures = config.get("architectures") or []
@@ -78,7 +78,7 @@ def _local_model(folder: Path) -> LocalModel | None:
 def _weight_files(snapshot: Path) -> Iterator[str]:
     index = snapshot / "model.safetensors.index.json"
     if index.is_file():
-        yield from sorted(set(json.loads(index.read_text())["weight_map"].values()))
+        yield from sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
     else:
         yield from (file.name for file in snapshot.glob("*.safetensors"))
 
