@@ -53,7 +53,7 @@ def models_of(args: argparse.Namespace) -> Models:
             local.find(name)
 
     def listed() -> list[Known]:
-        return [Known(DEMO_NAME), *(Known(model.name, model.bytes, model.context) for model in local.models())]
+        return [Known(DEMO_NAME), *(Known(model.name, model.bytes, model.context or 0) for model in local.models())]
 
     return Models(default, open_engine, find, listed)
 
