@@ -218,3 +218,13 @@ def test_the_built_in_model_stays_and_a_link_goes_alone(home: Path, tmp_path: Pa
     removal.remove(plan)
     assert not (tmp_path / "own" / "Link").exists()
     assert (tmp_path / "elsewhere" / "Real" / "config.json").is_file()
+
+
+def test_a_name_is_looked_up_without_converting_anything(tmp_path: Path) -> None:
+    gguf = tmp_path / "model.gguf"
+    gguf.write_bytes(b"not read")
+    assert local.look_up(str(gguf)) == gguf
+    assert local.look_up(str(tmp_path)) == tmp_path
+    for wrong in ("nowhere", str(tmp_path / "gone")):
+        with pytest.raises(ModelNotFound):
+            local.look_up(wrong)

@@ -204,7 +204,7 @@ def read_prompt(args: argparse.Namespace) -> str:
     """--prompt, or a file. Raises InvalidRequest when it is empty or cannot be read."""
     if args.prompt_file is not None:
         try:
-            text = args.prompt_file.read_text()
+            text = args.prompt_file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidRequest(f"{args.prompt_file} cannot be read ({error}); give a text file") from error
     else:

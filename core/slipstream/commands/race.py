@@ -214,7 +214,7 @@ def _write(path: Path, race: races.Race, info: ModelInfo) -> None:
     stamp: dict[str, Any] = {"model": info.name, "dtype": info.dtype, "quantisation": info.quantisation}
     if path.suffix == ".json":
         report = {**stamp, "versions": versions(), **races.as_json(race)}
-        path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+        path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return
     kinds = list(dict.fromkeys(run.question.kind for run in race.runs))
     head = ["arm", "tok/s", "against plain", *kinds, "tokens per round", "verdict"]

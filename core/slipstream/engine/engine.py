@@ -112,11 +112,12 @@ class MlxEngine:
             return Done(reason, timings(), tuple(prompt), answer.stop)
 
         yield Prefill(0, len(prompt), 0)
-        for finished in decoding.prefill(self._chunk):
-            if job.is_cancelled:
-                yield done(Finish.CANCELLED)
-                return
+        chunks = decoding.prefill(self._chunk)
+        while not job.is_cancelled and (finished := next(chunks, None)) is not None:
             yield Prefill(finished, len(prompt), 0)
+        if job.is_cancelled:
+            yield done(Finish.CANCELLED)
+            return
         yield answer.take(decoding.first())
         while answer.reason is None:
             if job.is_cancelled:

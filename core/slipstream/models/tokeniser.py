@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ class Tokeniser:
             raise ModelIncomplete(
                 f"{folder}: the tokenizer files are missing or damaged ({error}); download the model again"
             ) from error
+        # The engine says itself what is too long; the library would write it to stderr as well.
+        self._tokenizer._tokenizer.model_max_length = sys.maxsize
         self.end_ids = end_ids | {int(token) for token in self._tokenizer.eos_token_ids}
 
     def encode(self, prompt: Prompt) -> list[int]:

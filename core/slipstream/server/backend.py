@@ -13,9 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from slipstream.errors import Closed, EngineFaulted
+from slipstream.errors import Closed, EngineFaulted, SlipstreamError
 from slipstream.events import Empty, Event, Faulted, Loading, Ready, Status, Working
 from slipstream.jobs import Inbox, Job
+from slipstream.prompt import chat
 from slipstream.prompt.output import OutputStyle, ToolCall
 from slipstream.server.errors import NotReady
 from slipstream.server.metrics import Metrics
@@ -131,6 +132,20 @@ class Backend:
         self.metrics.observe(job, event)
 
     # The tokeniser.
+
+    def warm_up(self, info: ModelInfo) -> None:
+        """Read a model's tokeniser before its first request waits for it. Blocks; never raises: a request will."""
+        self._thread.submit(self._warm_up, info).result()
+
+    def _warm_up(self, info: ModelInfo) -> None:
+        try:
+            tokeniser = self._open_tokeniser(info)
+            # Also tries out the chat template, once.
+            chat.render(tokeniser, [{"role": "user", "content": "hello"}])
+        except SlipstreamError as error:
+            logger.warning("%s", error.message)
+        else:
+            self._tokeniser = (info, tokeniser)
 
     async def tokenise(self, work: Callable[[ServerTokeniser], Result]) -> Result:
         """Do `work` on the tokeniser's thread. It waits for no model, only for its turn there."""

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import slipstream
+from slipstream.server.admin import MAX_KEEP_ALIVE_S
 from slipstream.server.exchange import answer
 
 Json = dict[str, Any]  # Any: a JSON schema
@@ -147,6 +148,8 @@ _BODIES: dict[str, Json] = {
     "/v1/v1/messages": _MESSAGES,
     "/v1/v1/messages/count_tokens": _object("model messages", **_ANTHROPIC_PROMPT),
     "/admin/load": _object("model", model=_NAME),
+    "/admin/pin": _object("pinned", pinned=_FLAG),
+    "/admin/keep-alive": _object("seconds", seconds=_some(_number(0, MAX_KEEP_ALIVE_S))),
 }
 _EVENT_STREAMS = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/events"})
 _STATUSES = {

@@ -14,7 +14,7 @@ from slipstream.types import Request
 
 # How long a streaming route waits for the engine's first word, so that its refusal becomes a status. Short: clients
 # want headers at once, and what comes later becomes an error event.
-FIRST_WORD_S = 1.0
+FIRST_WORD_S = 0.3
 
 
 class Stream:

@@ -115,30 +115,37 @@ def resolve(name: str) -> Path:
 
     Raises ModelNotFound, ModelIncomplete (a download that is not finished), and what `gguf.convert` raises.
     """
-    path = Path(name).expanduser()
-    if path.is_dir():
-        return path
-    if path.is_file():
-        if path.suffix.lower() == ".gguf":
-            return _converted(path)
-        raise ModelNotFound(f"{path} is a file; give the model's folder, or a .gguf file")
-    if name.startswith((".", "/", "~")):
-        raise ModelNotFound(f"no model at {name}; check the path or the name")
-    try:
-        model = find(name)
-    except ModelNotFound as error:
-        if name.count("/") == 1 and "did you mean" not in error.message:
-            raise ModelNotFound(
-                f"{name} is not on this machine; download it with: slipstream models pull {name}", name=name
-            ) from None
-        raise
-    return folder_of(model)
+    found = look_up(name)
+    if isinstance(found, LocalModel):
+        return folder_of(found)
+    return _converted(found) if found.is_file() else found
 
 
 def resolve_drafter(name: str) -> Path:
     """The same for a drafter. Its GGUF file is read as it is."""
     path = Path(name).expanduser()
     return path if path.is_file() and path.suffix.lower() == ".gguf" else resolve(name)
+
+
+def look_up(name: str) -> Path | LocalModel:
+    """What a path or a name stands for; nothing is converted. Raises ModelNotFound and InvalidRequest."""
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path
+    if path.is_file():
+        if path.suffix.lower() == ".gguf":
+            return path
+        raise ModelNotFound(f"{path} is a file; give the model's folder, or a .gguf file")
+    if name.startswith((".", "/", "~")):
+        raise ModelNotFound(f"no model at {name}; check the path or the name")
+    try:
+        return find(name)
+    except ModelNotFound as error:
+        if name.count("/") == 1 and "did you mean" not in error.message:
+            raise ModelNotFound(
+                f"{name} is not on this machine; download it with: slipstream models pull {name}", name=name
+            ) from None
+        raise
 
 
 def folder_of(model: LocalModel) -> Path:
