@@ -37,7 +37,6 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_PORT = 8765
 STOP_S = 1  # for answers under way to end, once they were cancelled
-KEEP_ALIVE_S = 75  # idle; with uvicorn's 5 s clients meet a closed connection between two turns
 START_S = 30.0
 
 
@@ -125,7 +124,7 @@ class HttpServer:
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=STOP_S,
-            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_keep_alive=int(HEADER_S),  # with 5 s clients meet a closed connection between two turns
             h11_max_incomplete_event_size=HEADER_LIMIT,
         )
         self._server = _Server(config, self._end_answers)
