@@ -31,10 +31,15 @@ class Acceptance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What the answer must look like: a JSON schema, a regular expression or a Lark grammar, as text for llguidance."""
+    """What the answer must look like: a JSON schema, a regular expression or a Lark grammar, as text for llguidance.
+
+    `tags`: texts that a vocabulary may have as special tokens. A Lark grammar can use rule `tag_N`, the text itself,
+    and `until_N`, anything up to and with it.
+    """
 
     kind: Literal["json_schema", "regex", "lark"]
     text: str
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

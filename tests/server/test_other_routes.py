@@ -31,13 +31,20 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 def test_completions_take_text_ids_and_lists_of_either(served: Served) -> None:
     for prompt, tokens in (("abc", 3), (["ab", "c"], 3), ([97, 98], 2), ([[97], [98, 99]], 3)):
-        answer = post(served.url, "/v1/completions", {"prompt": prompt}).json()
+        answer = post(served.url, "/v1/completions", {"model": "m", "prompt": prompt}).json()
         assert answer["object"] == "text_completion" and answer["usage"]["prompt_tokens"] == tokens
         assert {choice["text"] for choice in answer["choices"]} == {"Hello world"}
 
 
 def test_completions_stream_with_logprobs_and_usage(served: Served) -> None:
-    body = {"prompt": "x", "stream": True, "logprobs": 1, "stream_options": {"include_usage": True}, "n": 2}
+    body = {
+        "model": "m",
+        "prompt": "x",
+        "stream": True,
+        "logprobs": 1,
+        "stream_options": {"include_usage": True},
+        "n": 2,
+    }
     response = post(served.url, "/v1/completions", body)
     pieces = chunks(response.text)
     texts = ["", ""]
@@ -55,7 +62,7 @@ def test_completions_stream_with_logprobs_and_usage(served: Served) -> None:
      {"prompt": "a", "echo": True}, {"prompt": ["a"] * 9}, {"prompt": ""}, {"prompt": [[2**40]]}],
 )  # fmt: skip
 def test_wrong_completions_are_400(served: Served, body: dict[str, Any]) -> None:
-    assert post(served.url, "/v1/completions", body).status_code == 400
+    assert post(served.url, "/v1/completions", {"model": "m"} | body).status_code == 400
 
 
 # Ollama.

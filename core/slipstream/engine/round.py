@@ -23,7 +23,6 @@ from slipstream.types import Options
 if TYPE_CHECKING:
     from slipstream.prompt.constraint import Constraint
 
-NOTHING = Proposal(mx.zeros((0,), dtype=mx.int32))
 GRAMMAR = "grammar"  # the source of a round whose drafts are what the grammar forces
 ENOUGH_FORCED = 4  # forced tokens from which on no drafter is asked; one round of a drafter keeps about as many
 
@@ -79,7 +78,9 @@ class Decoding:
     def first(self) -> Step:
         """The first token of the answer, from the prefill's last row."""
         assert self._first_logits is not None
-        decision = self._chooser.decide(self._first_logits, NOTHING, self._committed)
+        # Made here: a lazy array belongs to the thread that made it, and modules are loaded on any.
+        nothing = Proposal(mx.zeros((0,), dtype=mx.int32))
+        decision = self._chooser.decide(self._first_logits, nothing, self._committed)
         self._first_logits = None
         mx.eval(decision.arrays)
         return self._finish_step((ints(decision.tokens)[0],), decision, None)

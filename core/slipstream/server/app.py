@@ -143,6 +143,7 @@ class HttpServer:
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=STOP_S,
+            timeout_keep_alive=int(HEADER_S),  # with 5 s clients meet a closed connection between two turns
             h11_max_incomplete_event_size=HEADER_LIMIT,
         )
         self._server = _Server(config, self._end_answers)

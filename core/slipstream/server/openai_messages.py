@@ -17,12 +17,10 @@ MAX_STOPS = 16
 
 # Known, and without a meaning for a model on this machine.
 _WITHOUT_MEANING = (
-    "model",
     "user",
     "store",
     "metadata",
     "service_tier",
-    "parallel_tool_calls",
     "prompt_cache_key",
     "prompt_cache_retention",
     "safety_identifier",
@@ -68,6 +66,7 @@ _NOT_TEXT = {
 def read_conversation(fields: Fields, info: ModelInfo) -> Conversation:
     """Raises InvalidRequest naming what is wrong."""
     fields.ignore(*_WITHOUT_MEANING)
+    fields.need("model", fields.text("model"))  # any name is the loaded model's
     _refuse_audio(fields)
     messages = tuple(read_message(message) for message in fields.objects("messages"))
     if not messages:
@@ -91,6 +90,7 @@ def read_conversation(fields: Fields, info: ModelInfo) -> Conversation:
             grammar=_read_format(fields),
         ),
         template=variables,
+        parallel=fields.flag("parallel_tool_calls"),
         stream=fields.flag("stream") or False,
     )
 
@@ -219,9 +219,15 @@ def read_tools(fields: Fields) -> Iterator[Message]:
         kind = tool.need("type", tool.text("type"))
         if kind != "function":
             raise InvalidRequest(f"{tool.at('type')}: only function tools can be called here", path=tool.at("type"))
-        yield {"type": "function", "function": _read_function(tool.need("function", tool.object("function")))}
+        yield _tool(tool.need("function", tool.object("function")))
     for function in fields.objects("functions"):
-        yield {"type": "function", "function": _read_function(function)}
+        yield _tool(function)
+
+
+def _tool(function: Fields) -> Message:
+    """`strict` stands beside the function: the prompt need not say it."""
+    strict = {"strict": True} if function.flag("strict") else {}
+    return {"type": "function", "function": _read_function(function), **strict}
 
 
 def _read_function(function: Fields) -> Message:
@@ -272,7 +278,7 @@ def _read_format(fields: Fields) -> Grammar | None:
         return None
     match given.need("type", given.one_of("type", "text", "json_object", "json_schema")):
         case "json_object":
-            return any_object_grammar(given.at("type"))
+            return any_object_grammar()
         case "json_schema":
             inner = given.need("json_schema", given.object("json_schema"))
             return schema_grammar(inner.need("schema", inner.mapping("schema")), inner.at("schema"))

@@ -38,7 +38,6 @@ _WITHOUT_MEANING = [
     "store",
     "metadata",
     "service_tier",
-    "parallel_tool_calls",
     "prompt_cache_key",
     "prompt_cache_retention",
     "safety_identifier",
@@ -138,6 +137,7 @@ def _read(fields: Fields, info: ModelInfo, store: ResponseStore, size: int) -> _
         effort=effort,
         options=options,
         stream=fields.flag("stream") or False,
+        parallel=fields.flag("parallel_tool_calls"),
     )
     head = make_head(fields, info.name, options, limit)
     writer = Writer(head, offer, seals=_SEALED in include)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
 
@@ -61,14 +62,18 @@ async def reply(stream: Stream, parser: OutputParser | None) -> AsyncGenerator[P
                         if isinstance(part, ToolEnd):
                             stream.backend.remember(part.call)
                         yield part
-                case Done():
-                    parts = parser.finish(was_cut(event.reason, event.stop)) if parser else []
+                    if parser is not None and parser.is_over:
+                        stream.cancel()
+                case Done() as done:
+                    if parser is not None and parser.is_over:
+                        done = dataclasses.replace(done, reason=Finish.STOP, stop=None)
+                    parts = parser.finish(was_cut(done.reason, done.stop)) if parser else []
                     counter.add(0, parts)
                     for part in parts:
                         if isinstance(part, ToolEnd):
                             stream.backend.remember(part.call)
                         yield part
-                    yield _finished(event, counter.finish(), parser is not None and parser.called)
+                    yield _finished(done, counter.finish(), parser is not None and parser.called)
                 case Failed(error):
                     raise error
                 case _:
