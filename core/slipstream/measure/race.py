@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,11 +20,21 @@ Watch = Callable[[Question, Mode, int, Event], None]  # question, arm, trial, wh
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """What one round added, and when: enough to play a run again."""
+
+    at_s: float  # since the run's first token
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     question: Question
     mode: Mode
     trial: int
     answer: Answer
+    steps: tuple[Step, ...] = ()
 
     @property
     def tps(self) -> float:
@@ -53,7 +64,7 @@ class Arm:
     speedup: Spread | None  # over plain in the same trial; None for plain itself, and when anything differs
     speedup_by_kind: dict[str, float]
     tokens_per_round: float
-    comparisons: tuple[tuple[Question, Comparison], ...]  # with plain; empty for plain
+    comparisons: tuple[tuple[Question, Comparison], ...]  # with plain; plain's own, with its first trial
 
     @property
     def verdict(self) -> Verdict:
@@ -69,6 +80,12 @@ class Race:
     arms: tuple[Arm, ...]
     runs: tuple[Run, ...]
     trials: int
+    warm_ups: tuple[Run, ...] = ()  # counted nowhere
+
+    @property
+    def repeats(self) -> Verdict:
+        """How plain decoding compares with itself: where it does not repeat, no arm can be held to it."""
+        return self.arms[0].verdict
 
     @property
     def verdict(self) -> Verdict:
@@ -89,13 +106,17 @@ def race(
     dtype: str,
     trials: int = 3,
     raw: bool = False,
+    warm_up: bool = False,
     watch: Watch = lambda *_: None,
 ) -> Race:
     """Run every mode on every question `trials` times. The first mode is the plain one that others are compared with.
 
-    The order of modes rotates with each question and trial, so that no arm always runs on a warmer machine.
-    Raises the error of a job that fails.
+    The order of modes rotates with each question and trial, so that no arm always runs on a warmer machine; with
+    `warm_up`, each first runs once more on the first question, as trial -1, which counts for nothing. Plain is
+    compared with its own first trial. Raises the error of a job that fails, and what `watch` raises, after
+    cancelling the job.
     """
+    warm_ups = [_run(inbox, questions[0], mode, options, -1, raw, watch) for mode in modes if warm_up]
     runs: list[Run] = []
     for trial in range(trials):
         for number, question in enumerate(questions):
@@ -108,13 +129,24 @@ def race(
     ]
     if any(arm.verdict is Verdict.DIFFERENT for arm in arms):
         arms = [replace(arm, speedup=None, speedup_by_kind={}) for arm in arms]
-    return Race(tuple(arms), tuple(runs), trials)
+    return Race(tuple(arms), tuple(runs), trials, tuple(warm_ups))
 
 
 def _run(inbox: Inbox, question: Question, mode: Mode, options: Options, trial: int, raw: bool, watch: Watch) -> Run:
     request = Request(as_prompt(question, raw=raw), replace(options, mode=mode))
-    answer = collect(events_of(inbox, request), lambda event: watch(question, mode, trial, event))
-    return Run(question, mode, trial, answer)
+    steps: list[Step] = []
+    began: float | None = None
+
+    def note(event: Event) -> None:
+        nonlocal began
+        if isinstance(event, Delta):
+            now = time.monotonic()
+            began = now if began is None else began
+            steps.append(Step(now - began, event.text, len(event.tokens)))
+        watch(question, mode, trial, event)
+
+    answer = collect(events_of(inbox, request), note)
+    return Run(question, mode, trial, answer, tuple(steps))
 
 
 def _arm(
@@ -139,12 +171,11 @@ def _arm(
     totals = [total_tps(of(mode, trial)) for trial in range(trials)]
     comparisons: list[tuple[Question, Comparison]] = []
     speedup, by_kind = None, {}
+    for question in questions:
+        for trial in range(1 if mode is plain else 0, trials):
+            held_to = of(plain, 0 if mode is plain else trial, question)[0]
+            comparisons.append((question, judge(held_to, of(mode, trial, question)[0], margin, dtype)))
     if mode is not plain:
-        for question in questions:
-            comparisons += [
-                (question, judge(of(plain, trial, question)[0], of(mode, trial, question)[0], margin, dtype))
-                for trial in range(trials)
-            ]
         speedup = Spread.of(
             [total_tps(of(mode, trial)) / max(total_tps(of(plain, trial)), 1e-9) for trial in range(trials)]
         )
@@ -194,7 +225,12 @@ def margin_at(inbox: Inbox, request: Request, position: int) -> Margin:
 def as_json(race_: Race) -> dict[str, Any]:
     return {
         "verdict": race_.verdict.value,
+        "plain_repeats": race_.repeats.value,
         "trials": race_.trials,
+        "warm_ups": [
+            {"mode": run.mode.value, "question": run.question.text, "decode_tps": round(run.tps, 3)}
+            for run in race_.warm_ups
+        ],
         "arms": [
             {
                 "mode": arm.mode.value,
@@ -221,6 +257,7 @@ def as_json(race_: Race) -> dict[str, Any]:
                 "token_ids": run.answer.tokens,
                 "text": run.answer.text,
                 "rounds": len(run.answer.rounds),
+                "steps": [[round(step.at_s, 4), step.tokens] for step in run.steps],
             }
             for run in race_.runs
         ],
