@@ -32,6 +32,7 @@ from slipstream.server import (
 from slipstream.server.auth import HEADER_LIMIT, HEADER_S, Access, Edge, Guard, Limits
 from slipstream.server.backend import Backend
 from slipstream.server.errors import CannotListen, Problem, describe, respond
+from slipstream.server.request_log import Logged
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +68,12 @@ def make_app(backend: Backend, access: Access, hooks: admin.Hooks | None = None)
     hooks = hooks or admin.Hooks()
     app = Starlette(
         routes=[*routes(), *admin.routes(hooks)],
-        middleware=[Middleware(Edge), Middleware(Guard, access), Middleware(Limits)],
+        middleware=[
+            Middleware(Logged, backend.requests),
+            Middleware(Edge),
+            Middleware(Guard, access),
+            Middleware(Limits),
+        ],
         exception_handlers={SlipstreamError: _refuse, HTTPException: _refuse_route},
     )
     app.state.backend = backend
