@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
-from slipstream.commands.options import add_pair, open_pair
-from slipstream.service import Engine
-from slipstream.types import Mode
+from slipstream.store.paths import data_dir
+from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.bridge.session import Session
+from slipstream_app.history import open_history
+from slipstream_app.screens.base import AppContext, Navigator
+from slipstream_app.settings import Settings
+from slipstream_app.theme import Theme
+from slipstream_app.widgets.banner import Banners
 from slipstream_app.windows.main_window import MainWindow
+
+
+def make_context(session: Session, settings: Settings, folder: Path) -> AppContext:
+    """`folder`: where chats are kept."""
+    return AppContext(
+        session=session,
+        bus=session.bus,
+        settings=settings,
+        theme=Theme(),
+        banners=Banners(),
+        navigator=Navigator(),
+        server=session.server,
+        history=open_history(folder / "chats.db"),
+    )
 
 
 def run() -> int:
     app = QApplication(sys.argv[:1])
     app.setApplicationName("Slipstream")
-    session = Session(open_demo, "the built-in pair")
-    window = MainWindow(session)
+    app.setOrganizationName("Slipstream")
+    session = Session()
+    context = make_context(session, Settings(), data_dir())
+    window = MainWindow(context)
     window.show()
-    session.start()
-    return app.exec()
-
-
-def open_demo() -> Engine:
-    """The built-in pair with both drafters. On the engine's thread."""
-    parser = argparse.ArgumentParser()
-    add_pair(parser)
-    return open_pair(parser.parse_args([]), (Mode.DSPARK, Mode.DFLASH))
+    window.go("chat")
+    session.load(BUILT_IN)
+    code = app.exec()
+    session.stop()
+    return code
