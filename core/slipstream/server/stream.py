@@ -112,8 +112,3 @@ class Stream:
             self._entry.observe(event)
         if isinstance(event, Done | Failed):
             self.backend.streams.discard(self)
-
-
-def was_cut(reason: Finish, stop: str | None) -> bool:
-    """Whether the answer ended before the model ended it."""
-    return reason is not Finish.STOP or stop is not None
