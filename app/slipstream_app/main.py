@@ -11,6 +11,10 @@ from slipstream.store.paths import data_dir
 from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.bridge.session import Session
 from slipstream_app.history import open_history
+from slipstream_app.models.requests import RequestTable
+from slipstream_app.models.telemetry import Telemetry
+from slipstream_app.models.telemetry_history import TelemetryHistory
+from slipstream_app.models.telemetry import Telemetry
 from slipstream_app.screens.base import AppContext, Navigator
 from slipstream_app.settings import Settings
 from slipstream_app.theme import Theme
@@ -19,7 +23,15 @@ from slipstream_app.windows.main_window import MainWindow
 
 
 def make_context(session: Session, settings: Settings, folder: Path) -> AppContext:
-    """`folder`: where chats are kept."""
+    """`folder`: where chats and the history of speeds are kept."""
+    telemetry, speeds = Telemetry(), TelemetryHistory(folder / "speeds.db")
+    requests = RequestTable(session.server)
+    telemetry.listen(session.bus)
+    telemetry.ended.connect(speeds.add)
+    session.bus.server_changed.connect(requests.on_server)
+    requests.changed.connect(telemetry.on_request)
+    telemetry = Telemetry()
+    telemetry.listen(session.bus)
     return AppContext(
         session=session,
         bus=session.bus,
@@ -28,7 +40,11 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
         banners=Banners(),
         navigator=Navigator(),
         server=session.server,
+        telemetry=telemetry,
         history=open_history(folder / "chats.db"),
+        telemetry=telemetry,
+        speeds=speeds,
+        requests=requests,
     )
 
 
@@ -43,5 +59,6 @@ def run() -> int:
     window.go("chat")
     session.load(BUILT_IN)
     code = app.exec()
+    context.speeds.close()
     session.stop()
     return code

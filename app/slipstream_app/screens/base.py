@@ -12,6 +12,10 @@ from PySide6.QtWidgets import QWidget
 from slipstream_app.bridge.bus import Bus
 from slipstream_app.bridge.server import ServerHost
 from slipstream_app.bridge.session import Session
+from slipstream_app.models.telemetry import Telemetry
+from slipstream_app.models.requests import RequestTable
+from slipstream_app.models.telemetry import Telemetry
+from slipstream_app.models.telemetry_history import TelemetryHistory
 from slipstream_app.settings import Settings
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.banner import Banners
@@ -41,7 +45,11 @@ class AppContext:
     banners: Banners
     navigator: Navigator
     server: ServerHost
+    telemetry: Telemetry
     history: History
+    telemetry: Telemetry
+    speeds: TelemetryHistory
+    requests: RequestTable
 
 
 @dataclass(frozen=True, slots=True)
