@@ -14,7 +14,6 @@ from slipstream_app.history import open_history
 from slipstream_app.models.requests import RequestTable
 from slipstream_app.models.telemetry import Telemetry
 from slipstream_app.models.telemetry_history import TelemetryHistory
-from slipstream_app.models.telemetry import Telemetry
 from slipstream_app.screens.base import AppContext, Navigator
 from slipstream_app.settings import Settings
 from slipstream_app.theme import Theme
@@ -30,8 +29,6 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
     telemetry.ended.connect(speeds.add)
     session.bus.server_changed.connect(requests.on_server)
     requests.changed.connect(telemetry.on_request)
-    telemetry = Telemetry()
-    telemetry.listen(session.bus)
     return AppContext(
         session=session,
         bus=session.bus,
@@ -40,7 +37,6 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
         banners=Banners(),
         navigator=Navigator(),
         server=session.server,
-        telemetry=telemetry,
         history=open_history(folder / "chats.db"),
         telemetry=telemetry,
         speeds=speeds,

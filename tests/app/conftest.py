@@ -69,6 +69,7 @@ def context(session: Session, tmp_path: Path) -> Iterator[AppContext]:
     made = make_context(session, Settings(tmp_path / "settings.ini"), tmp_path)
     yield made
     made.history.close()
+    made.speeds.close()
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QWidget
 from slipstream_app.bridge.bus import Bus
 from slipstream_app.bridge.server import ServerHost
 from slipstream_app.bridge.session import Session
-from slipstream_app.models.telemetry import Telemetry
 from slipstream_app.models.requests import RequestTable
 from slipstream_app.models.telemetry import Telemetry
 from slipstream_app.models.telemetry_history import TelemetryHistory
@@ -45,7 +44,6 @@ class AppContext:
     banners: Banners
     navigator: Navigator
     server: ServerHost
-    telemetry: Telemetry
     history: History
     telemetry: Telemetry
     speeds: TelemetryHistory
