@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from string import Template
 from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication
 
 Scheme = Literal["system", "light", "dark"]
 
@@ -74,6 +77,58 @@ def _luminance(colour: QColor) -> float:
     return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) + 0.0722 * linear(colour.blueF())
 
 
+# Set by `widget.setProperty("role", "card")`. `$name` is a colour.
+_ROLES = """
+QFrame[role="card"] { background: $surface; border: 1px solid $border; border-radius: $radius; }
+QFrame[role="bar"] { background: $bg; border: 0; border-bottom: 1px solid $border; }
+QFrame[role="footer"] { background: $bg; border: 0; border-top: 1px solid $border; }
+QFrame[role="side"] { background: $bg; border: 0; border-right: 1px solid $border; }
+QFrame[role="line"] { background: $border; border: 0; max-height: 1px; }
+QLabel[role="muted"] { color: $muted; }
+QLabel[role="bad"] { color: $bad; }
+QLabel[role="ok"] { color: $ok; }
+QLabel[role="warn"] { color: $warn; }
+QPushButton[role="primary"] { background: $accent; color: $on_accent; border: 1px solid $accent;
+    border-radius: 6px; padding: $pad; font-weight: 600; }
+QPushButton[role="primary"]:disabled { background: $raised; color: $muted; border-color: $border; }
+QPushButton[role="danger"] { background: $surface; color: $bad; border: 1px solid $bad; border-radius: 6px;
+    padding: $pad; }
+QPushButton[role="danger"]:focus, QPushButton[role="primary"]:focus { border: 2px solid $text; }
+QToolButton[role="flat"], QPushButton[role="flat"] { background: transparent; border: 1px solid transparent;
+    border-radius: 6px; padding: $small; color: $text; }
+QToolButton[role="flat"]:hover, QPushButton[role="flat"]:hover { background: $raised; }
+QToolButton[role="flat"]:checked { background: $raised; border-color: $border; }
+QToolButton[role="flat"]:focus, QPushButton[role="flat"]:focus { border: 2px solid $accent; }
+QToolButton[role="flat"]::menu-indicator { image: none; }
+QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 4px; }
+"""
+
+# Fusion's own look beside these would be of another decade.
+_PLAIN_CONTROLS = """
+QPushButton { background: $surface; color: $text; border: 1px solid $border; border-radius: 6px; padding: $pad; }
+QPushButton:hover { background: $raised; }
+QPushButton:pressed { background: $border; }
+QPushButton:disabled { color: $muted; background: $bg; }
+QPushButton:focus { border: 2px solid $accent; }
+QLineEdit { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 7px; }
+QLineEdit:focus { border: 2px solid $accent; }
+QMenu { background: $surface; color: $text; border: 1px solid $border; padding: 4px; }
+QMenu::item { padding: 4px 24px 4px 12px; border-radius: 4px; }
+QMenu::item:selected { background: $accent; color: $on_accent; }
+QMenu::item:disabled { color: $muted; background: transparent; }
+QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
+QMenuBar { background: $bg; }
+QMenuBar::item { padding: 4px 8px; background: transparent; }
+QMenuBar::item:selected { background: $raised; }
+QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
+QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
+QScrollBar::handle { background: $border; border-radius: 4px; margin: 1px; min-height: 28px; min-width: 28px; }
+QScrollBar::handle:hover { background: $muted; }
+QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page { background: none; border: 0;
+    width: 0; height: 0; }
+"""
+
+
 class Theme(QObject):
     """The one source of colours and fonts. Lives on the main thread, made after the QApplication."""
 
@@ -85,9 +140,8 @@ class Theme(QObject):
         self._accent = "system"
         self._zoom = 100
         self._code_family = ""
-        self._system_accent = QGuiApplication.palette().color(QPalette.ColorRole.Accent)
-        base = QGuiApplication.font()
-        self._points = base.pointSizeF() if base.pointSizeF() > 0 else 13.0
+        self._system_accent = _system_accent()
+        self._points = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).pointSizeF()
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_change)
         self._apply()
 
@@ -143,7 +197,7 @@ class Theme(QObject):
 
     def font(self, scale: float = 1.0, *, bold: bool = False) -> QFont:
         """The system's font, with digits of one width."""
-        font = QFont(QGuiApplication.font())
+        font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
         font.setPointSizeF(self._points * scale * self._zoom / 100)
         font.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
         font.setFeature(QFont.Tag("tnum"), 1)
@@ -173,15 +227,30 @@ class Theme(QObject):
 
     @Slot()
     def _on_system_change(self) -> None:
+        self._system_accent = _system_accent()
         if self._scheme == "system":
             self._apply()
 
     def _apply(self) -> None:
-        app = QGuiApplication.instance()
-        assert isinstance(app, QGuiApplication)
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
         app.setPalette(self._palette())
         app.setFont(self.font())
+        app.setStyleSheet(self._style_sheet())
         self.changed.emit()
+
+    def _style_sheet(self) -> str:
+        """Few rules, by the dynamic property `role`; on a Mac plain controls stay native."""
+        values = {name: self.css(name) for name in NAMES}
+        values |= {
+            "on_accent": self.on("accent").name(),
+            "on_bad": self.on("bad").name(),
+            "radius": f"{RADIUS}px",
+            "small": f"{self.px(3)}px",
+            "pad": f"{self.px(5)}px {self.px(12)}px",
+        }
+        rules = _ROLES if sys.platform == "darwin" else _ROLES + _PLAIN_CONTROLS
+        return Template(rules).substitute(values)
 
     def _palette(self) -> QPalette:
         palette = QPalette()
@@ -212,3 +281,7 @@ class Theme(QObject):
         for where in (role.WindowText, role.Text, role.ButtonText):
             palette.setColor(QPalette.ColorGroup.Disabled, where, faint)
         return palette
+
+
+def _system_accent() -> QColor:
+    return QApplication.style().standardPalette().color(QPalette.ColorRole.Accent)

@@ -16,6 +16,7 @@ from slipstream_app.bridge.session import Session
 from slipstream_app.main import make_context
 from slipstream_app.screens.base import AppContext
 from slipstream_app.settings import Settings
+from slipstream_app.theme import Theme
 
 FAKE = PairChoice("a scripted model", "/nowhere/fake-model")
 
@@ -46,6 +47,16 @@ def no_thread_left(qapp: object) -> Iterator[None]:
     for thread in left:
         thread.join(2)
     assert not [thread for thread in left if thread.is_alive()], left
+
+
+@pytest.fixture
+def theme(qapp: object) -> Iterator[Theme]:
+    """A theme of its own; the application's is put back."""
+    made = Theme()
+    yield made
+    made.set_scheme("system")
+    made.set_accent("system")
+    made.set_zoom(100)
 
 
 @pytest.fixture

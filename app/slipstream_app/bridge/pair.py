@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from slipstream.events import Event
 from slipstream.jobs import Job
@@ -26,6 +27,15 @@ class PairChoice:
     def safe(self) -> PairChoice:
         """The same target without a drafter and with a short context."""
         return replace(self, drafters=(), context=SAFE_CONTEXT)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> PairChoice:
+        """Raises TypeError for what is none."""
+        choice = cls(**stored)
+        return choice if choice.drafters is None else replace(choice, drafters=tuple(choice.drafters))
 
     @property
     def is_safe(self) -> bool:
