@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from slipstream.errors import Closed
-from slipstream.events import Done, Event, Failed, Finish, Queued
+from slipstream.events import Done, Event, Failed, Queued
 from slipstream.jobs import Job
 from slipstream.server.backend import Backend
 from slipstream.server.request_log import current
