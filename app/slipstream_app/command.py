@@ -15,7 +15,7 @@ def main() -> int:
     return cli.main(without_command=open_window)
 
 
-def open_window() -> int:
+def open_window(*, is_hidden: bool = False) -> int:
     """Open the window, or say why not and what to do instead."""
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         print(f"There is no display to open a window on. The same race, in the terminal:  {RACE}")
@@ -25,4 +25,4 @@ def open_window() -> int:
         return 0
     from slipstream_app.main import run
 
-    return run()
+    return run(is_hidden=is_hidden)

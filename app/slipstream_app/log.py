@@ -1,4 +1,4 @@
-"""The program's log: a file that rolls over, the last lines in memory, Qt's own messages and uncaught errors in both."""
+"""The program's log: a file that rolls over, the last lines in memory, with Qt's messages and uncaught errors."""
 
 from __future__ import annotations
 

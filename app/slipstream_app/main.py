@@ -1,14 +1,16 @@
-"""Starts the app: Qt, the engine's thread, the window."""
+"""Starts the app: Qt, the window, then the engine's thread. Imports neither MLX nor charts."""
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
 from slipstream.store.paths import data_dir
-from slipstream_app.bridge.pair import BUILT_IN
+from slipstream_app import log, strings
 from slipstream_app.bridge.session import Session
 from slipstream_app.history import open_history
 from slipstream_app.models.requests import RequestTable
@@ -18,7 +20,7 @@ from slipstream_app.screens.base import AppContext, Navigator
 from slipstream_app.settings import Settings
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.banner import Banners
-from slipstream_app.windows.main_window import MainWindow
+from slipstream_app.windows.shell import Shell
 
 
 def make_context(session: Session, settings: Settings, folder: Path) -> AppContext:
@@ -44,17 +46,26 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
     )
 
 
-def run() -> int:
+def run(*, is_hidden: bool = False) -> int:
     app = QApplication(sys.argv[:1])
     app.setApplicationName("Slipstream")
     app.setOrganizationName("Slipstream")
+    app.setQuitOnLastWindowClosed(False)
+    log_file = log.start(data_dir() / "logs")
+    settings = Settings()
+    strings.install(app, settings.text("general/language"))
     session = Session()
-    context = make_context(session, Settings(), data_dir())
-    window = MainWindow(context)
-    window.show()
-    window.go("chat")
-    session.load(BUILT_IN)
+    context = make_context(session, settings, data_dir())
+    shell = Shell(context, log_file)
+    shell.ended.connect(app.quit)
+    shell.open(is_hidden=is_hidden)
     code = app.exec()
+    is_clean = session.stop()
+    context.history.close()
     context.speeds.close()
-    session.stop()
+    if not is_clean:  # a thread hangs in MLX, and Python would wait for it for ever
+        logging.getLogger(__name__).warning("left with the engine still busy")
+        logging.shutdown()
+        os._exit(code)
+    del shell
     return code

@@ -28,7 +28,6 @@ class Page(StrEnum):
     MODELS = "models"
     PERFORMANCE = "performance"
     SERVER = "server"
-    UPDATES = "updates"
     PRIVACY = "privacy"
     ABOUT = "about"
 

@@ -21,6 +21,18 @@ class Menu(StrEnum):
     HELP = "help"
 
 
+MENUS = {
+    Menu.APP: "Slipstream",
+    Menu.FILE: mark("Actions", "File"),
+    Menu.EDIT: mark("Actions", "Edit"),
+    Menu.VIEW: mark("Actions", "View"),
+    Menu.MODEL: mark("Actions", "Model"),
+    Menu.SERVER: mark("Actions", "Server"),
+    Menu.WINDOW: mark("Actions", "Window"),
+    Menu.HELP: mark("Actions", "Help"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Action:
     """`where` names the screen that does it; the window itself does those without.
@@ -34,19 +46,26 @@ class Action:
     keys: tuple[str, ...] = ()
     where: str = ""
     is_text_key: bool = False  # handled by the widget with the focus; shown in the sheet alone
+    visits: bool = False  # brings its screen to the front first; else it is greyed on other screens
     opens_group: bool = False  # a line above it in its menu
 
 
 TABLE: tuple[Action, ...] = (
     Action("app.settings", Menu.APP, mark("Actions", "Settings…"), ("Ctrl+,",)),
     Action("app.quit", Menu.APP, mark("Actions", "Quit Slipstream"), ("Ctrl+Q",), opens_group=True),
-    Action("chat.new", Menu.FILE, mark("Actions", "New Chat"), ("Ctrl+N",), "chat"),
-    Action("chat.import", Menu.FILE, mark("Actions", "Import Chat…"), (), "chat", opens_group=True),
+    Action("chat.new", Menu.FILE, mark("Actions", "New Chat"), ("Ctrl+N",), "chat", visits=True),
+    Action("chat.import", Menu.FILE, mark("Actions", "Import Chat…"), (), "chat", opens_group=True, visits=True),
     Action("chat.export", Menu.FILE, mark("Actions", "Export Chat…"), ("Ctrl+Shift+E",), "chat"),
     Action("chat.delete", Menu.FILE, mark("Actions", "Delete Chat"), ("Ctrl+Backspace",), "chat", opens_group=True),
-    Action("chat.find", Menu.EDIT, mark("Actions", "Find…"), ("Ctrl+F",), "chat"),
+    Action("edit.undo", Menu.EDIT, mark("Actions", "Undo"), ("Ctrl+Z",)),
+    Action("edit.redo", Menu.EDIT, mark("Actions", "Redo"), ("Ctrl+Shift+Z",)),
+    Action("edit.cut", Menu.EDIT, mark("Actions", "Cut"), ("Ctrl+X",), opens_group=True),
+    Action("edit.copy", Menu.EDIT, mark("Actions", "Copy"), ("Ctrl+C",)),
+    Action("edit.paste", Menu.EDIT, mark("Actions", "Paste"), ("Ctrl+V",)),
+    Action("edit.select_all", Menu.EDIT, mark("Actions", "Select All"), ("Ctrl+A",)),
+    Action("chat.find", Menu.EDIT, mark("Actions", "Find…"), ("Ctrl+F",), "chat", opens_group=True),
     Action("chat.find_next", Menu.EDIT, mark("Actions", "Find Next"), ("Ctrl+G",), "chat"),
-    Action("chat.search_all", Menu.EDIT, mark("Actions", "Search All Chats"), ("Ctrl+Shift+F",), "chat"),
+    Action("chat.search_all", Menu.EDIT, mark("Actions", "Search All Chats"), ("Ctrl+Shift+F",), "chat", visits=True),
     Action(
         "chat.copy_last", Menu.EDIT, mark("Actions", "Copy Last Reply"), ("Ctrl+Shift+C",), "chat", opens_group=True
     ),
@@ -58,7 +77,7 @@ TABLE: tuple[Action, ...] = (
     Action("chat.previous_branch", Menu.MODEL, mark("Actions", "Previous Branch"), ("Ctrl+[",), "chat"),
     Action("chat.next_branch", Menu.MODEL, mark("Actions", "Next Branch"), ("Ctrl+]",), "chat"),
     Action("model.pick", Menu.MODEL, mark("Actions", "Choose a Pair…"), ("Ctrl+L",), opens_group=True),
-    Action("model.load", Menu.MODEL, mark("Actions", "Load")),
+    Action("model.load", Menu.MODEL, mark("Actions", "Load Last Pair")),
     Action("model.unload", Menu.MODEL, mark("Actions", "Unload"), ("Ctrl+Shift+L",)),
     Action(
         "race.toggle", Menu.MODEL, mark("Actions", "Start or Stop Race"), ("Ctrl+Return",), "race", opens_group=True

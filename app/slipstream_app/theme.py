@@ -10,6 +10,8 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
 
+from slipstream_app.resources import icon_file
+
 Scheme = Literal["system", "light", "dark"]
 
 # Spacing and corners, in device-independent pixels at 100 %.
@@ -100,6 +102,10 @@ QToolButton[role="flat"]:hover, QPushButton[role="flat"]:hover { background: $ra
 QToolButton[role="flat"]:checked { background: $raised; border-color: $border; }
 QToolButton[role="flat"]:focus, QPushButton[role="flat"]:focus { border: 2px solid $accent; }
 QToolButton[role="flat"]::menu-indicator { image: none; }
+QListView[role="list"] { background: transparent; outline: 0; padding: 2px; }
+QListView[role="list"]::item { min-height: $row; padding: 0 8px; border-radius: 6px; color: $text; }
+QListView[role="list"]::item:hover { background: $raised; }
+QListView[role="list"]::item:selected { background: $accent; color: $on_accent; }
 QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 4px; }
 """
 
@@ -120,6 +126,17 @@ QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
 QMenuBar { background: $bg; }
 QMenuBar::item { padding: 4px 8px; background: transparent; }
 QMenuBar::item:selected { background: $raised; }
+QCheckBox, QRadioButton { spacing: 8px; }
+QCheckBox::indicator, QRadioButton::indicator { width: $box; height: $box; border: 1px solid $muted;
+    background: $surface; }
+QCheckBox::indicator { border-radius: 4px; }
+QRadioButton::indicator { border-radius: $half_box; }
+QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url("$check"); }
+QRadioButton::indicator:checked { background: $surface; border: $dot solid $accent; width: $dot_box;
+    height: $dot_box; }
+QCheckBox:focus, QRadioButton:focus { color: $accent; }
+QCheckBox::indicator:focus { border: 2px solid $accent; }
+QCheckBox::indicator:disabled { border-color: $border; }
 QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
 QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
 QScrollBar::handle { background: $border; border-radius: 4px; margin: 1px; min-height: 28px; min-width: 28px; }
@@ -140,6 +157,7 @@ class Theme(QObject):
         self._accent = "system"
         self._zoom = 100
         self._code_family = ""
+        self.reduces_motion = False  # nothing may move by itself
         self._system_accent = _system_accent()
         self._points = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).pointSizeF()
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_change)
@@ -246,6 +264,12 @@ class Theme(QObject):
             "on_accent": self.on("accent").name(),
             "on_bad": self.on("bad").name(),
             "radius": f"{RADIUS}px",
+            "check": icon_file("check-black" if self.on("accent").lightness() < 128 else "check-white").as_posix(),
+            "box": f"{self.px(14)}px",
+            "half_box": f"{self.px(14) // 2 + 1}px",
+            "dot": f"{self.px(4)}px",
+            "dot_box": f"{self.px(14) + 2 - 2 * self.px(4)}px",
+            "row": f"{self.px(26)}px",
             "small": f"{self.px(3)}px",
             "pad": f"{self.px(5)}px {self.px(12)}px",
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from slipstream.events import Event
@@ -20,7 +20,7 @@ class PairChoice:
     title: str
     target: str | None = None
     drafters: tuple[str, ...] | None = None  # None: the pair's own; (): none
-    kv_bits: int = 0
+    kv_bits: int = field(default=0, compare=False)  # how, not what
     context: int | None = None  # at most so many tokens; None: as the model says
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from PySide6.QtCore import QObject, QThread, Slot
 
@@ -29,6 +30,7 @@ class Session(QObject):
         super().__init__(parent)
         self.bus = Bus(self)
         self.server = ServerHost(self.bus, self)
+        self.kv_bits = 0  # of the context's memory, from the next load on; 0: full precision
         self._open_pair = open_pair
         self._status: Status = Empty()
         self._choice: PairChoice | None = None
@@ -60,7 +62,7 @@ class Session(QObject):
     def load(self, choice: PairChoice) -> None:
         """Load a pair in place of the one there; running jobs are cancelled. Jobs may be submitted at once."""
         self._close_inbox()
-        self._choice = choice
+        self._choice = choice = replace(choice, kv_bits=self.kv_bits)
         self._inbox = WatchedInbox(self.bus, self.server.touch)
         self.server.use(self._inbox)
         self._life.start()

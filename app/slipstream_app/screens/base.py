@@ -18,6 +18,9 @@ from slipstream_app.models.telemetry_history import TelemetryHistory
 from slipstream_app.settings import Settings
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.banner import Banners
+from slipstream_app.widgets.entry import Entry
+
+__all__ = ["AppContext", "Entry", "Navigator", "Screen"]
 
 if TYPE_CHECKING:  # opened when the first screen that needs it is made
     from slipstream_app.history import History
@@ -48,15 +51,6 @@ class AppContext:
     telemetry: Telemetry
     speeds: TelemetryHistory
     requests: RequestTable
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A line in the palette."""
-
-    title: str
-    run: Callable[[], None]
-    detail: str = ""
 
 
 class Screen(QWidget):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from dataclasses import dataclass
 
 from slipstream_app.screens.base import AppContext, Screen
@@ -22,15 +22,22 @@ class Place:
     screen: str
 
     def open(self, app: AppContext) -> Screen:
+        if importlib.util.find_spec(self.module) is None:
+            return Screen(app)
         made = getattr(importlib.import_module(self.module), self.screen)(app)
         assert isinstance(made, Screen)
         return made
 
 
 PLACES = (
-    Place("chat", mark("Screens", "Chat"), "message", "slipstream_app.screens.chat", "ChatScreen"),
+    Place("chat", mark("Screens", "Chat"), "message-square", "slipstream_app.screens.chat", "ChatScreen"),
     Place("models", mark("Screens", "Models"), "box", "slipstream_app.screens.models", "ModelsScreen"),
     Place("telemetry", mark("Screens", "Telemetry"), "activity", "slipstream_app.screens.telemetry", "TelemetryScreen"),
     Place("race", mark("Screens", "Race"), "flag", "slipstream_app.screens.race", "RaceScreen"),
     Place("server", mark("Screens", "Server & Agents"), "server", "slipstream_app.screens.server", "ServerScreen"),
+)
+
+# Has no row: it comes at the first start, and from the palette.
+ONBOARDING = Place(
+    "onboarding", mark("Screens", "Welcome"), "sparkles", "slipstream_app.screens.onboarding", "OnboardingScreen"
 )
