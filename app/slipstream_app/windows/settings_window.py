@@ -91,6 +91,7 @@ class SettingsWindow(QDialog):
         row.addWidget(self.stack, 1)
         self.list.currentRowChanged.connect(self.stack.setCurrentIndex)
         self.list.setCurrentRow(0)
+        self.list.scheduleDelayedItemsLayout()  # the rows were measured before the style knew the list
         settings.changed.connect(self._on_changed)
         theme.changed.connect(self._on_theme)
         self._on_theme()
