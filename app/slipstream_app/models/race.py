@@ -16,7 +16,7 @@ from slipstream.jobs import Inbox, Job
 from slipstream.measure.prompts import Question
 from slipstream.measure.race import Race, Run, race
 from slipstream.measure.verdict import Verdict
-from slipstream.types import Acceptance, Mode, ModelInfo, Options
+from slipstream.types import Mode, ModelInfo, Options
 
 PutJob = Callable[[Job], None]
 
@@ -29,7 +29,8 @@ class RacePlan:
     arms: tuple[Mode, ...]
     options: Options
     trials: int
-    marks: tuple[str, ...] = ()  # what disturbs it, said in the report
+    thinking: bool = False
+    marks: tuple[str, ...] = ()  # what disturbed it, said in the report
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,8 @@ class RaceResult:
     race: Race
 
     @property
-    def is_sampled(self) -> bool:
-        """The rejection rule makes another text on purpose: only speeds can be compared."""
-        return self.plan.options.acceptance is Acceptance.REJECTION
-
-    @property
     def claims_speed(self) -> bool:
-        return self.is_sampled or self.race.verdict is not Verdict.DIFFERENT
+        return self.race.verdict is not Verdict.DIFFERENT
 
     @property
     def winner(self) -> Mode | None:
@@ -149,6 +145,7 @@ class RaceRunner(QObject):
                 plan.options,
                 dtype=info.dtype,
                 trials=plan.trials,
+                template={"enable_thinking": plan.thinking},
                 warm_up=True,
                 watch=watch,
             )

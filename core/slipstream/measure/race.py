@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from slipstream.errors import SlipstreamError
@@ -15,6 +16,9 @@ from slipstream.measure.prompts import Question
 from slipstream.measure.result import Answer, collect
 from slipstream.measure.verdict import Comparison, Verdict, compare, first_difference
 from slipstream.types import Chat, Mode, Options, Prompt, Request, Text
+
+Template = Mapping[str, Any]  # variables of the chat template
+NO_TEMPLATE: Template = MappingProxyType({})
 
 Watch = Callable[[Question, Mode, int, Event], None]  # question, arm, trial, what it said
 
@@ -93,8 +97,8 @@ class Race:
         return min((arm.verdict for arm in self.arms), key=order.index)
 
 
-def as_prompt(question: Question, *, raw: bool) -> Prompt:
-    return Text(question.text) if raw else Chat(({"role": "user", "content": question.text},))
+def as_prompt(question: Question, *, raw: bool, template: Template = NO_TEMPLATE) -> Prompt:
+    return Text(question.text) if raw else Chat(({"role": "user", "content": question.text},), template=template)
 
 
 def race(
@@ -106,6 +110,7 @@ def race(
     dtype: str,
     trials: int = 3,
     raw: bool = False,
+    template: Template = NO_TEMPLATE,
     warm_up: bool = False,
     watch: Watch = lambda *_: None,
 ) -> Race:
@@ -116,24 +121,35 @@ def race(
     compared with its own first trial. Raises the error of a job that fails, and what `watch` raises, after
     cancelling the job.
     """
-    warm_ups = [_run(inbox, questions[0], mode, options, -1, raw, watch) for mode in modes if warm_up]
+
+    def prompt(question: Question) -> Prompt:
+        return as_prompt(question, raw=raw, template=template)
+
+    def run(question: Question, mode: Mode, trial: int) -> Run:
+        return _run(inbox, prompt(question), question, mode, options, trial, watch)
+
+    def margin(run: Run, position: int) -> Margin:
+        """The arm once more up to `position`, this time noting how clear each choice is."""
+        again = replace(options, mode=run.mode, margins=True)
+        return margin_at(inbox, Request(prompt(run.question), again), position)
+
+    warm_ups = [run(questions[0], mode, -1) for mode in modes if warm_up]
     runs: list[Run] = []
     for trial in range(trials):
         for number, question in enumerate(questions):
             shift = (trial + number) % len(modes)
             order = (*modes[shift:], *modes[:shift])
-            runs.extend(_run(inbox, question, mode, options, trial, raw, watch) for mode in order)
-    arms = [
-        _arm(mode, runs, questions, trials, lambda run, at: _margin(inbox, run, at, options, raw), modes[0], dtype)
-        for mode in modes
-    ]
+            runs.extend(run(question, mode, trial) for mode in order)
+    arms = [_arm(mode, runs, questions, trials, margin, modes[0], dtype) for mode in modes]
     if any(arm.verdict is Verdict.DIFFERENT for arm in arms):
         arms = [replace(arm, speedup=None, speedup_by_kind={}) for arm in arms]
     return Race(tuple(arms), tuple(runs), trials, tuple(warm_ups))
 
 
-def _run(inbox: Inbox, question: Question, mode: Mode, options: Options, trial: int, raw: bool, watch: Watch) -> Run:
-    request = Request(as_prompt(question, raw=raw), replace(options, mode=mode))
+def _run(
+    inbox: Inbox, prompt: Prompt, question: Question, mode: Mode, options: Options, trial: int, watch: Watch
+) -> Run:
+    request = Request(prompt, replace(options, mode=mode))
     steps: list[Step] = []
     began: float | None = None
 
@@ -204,12 +220,6 @@ def judge(plain: Run, other: Run, margin: Callable[[Run, int], Margin], dtype: s
     if position is not None and position < min(len(one), len(two)):
         margins = (margin(plain, position), margin(other, position))
     return compare(one, two, margins, dtype)
-
-
-def _margin(inbox: Inbox, run: Run, position: int, options: Options, raw: bool) -> Margin:
-    """Run the arm again up to `position`, this time noting how clear each choice is."""
-    request = Request(as_prompt(run.question, raw=raw), replace(options, mode=run.mode, margins=True))
-    return margin_at(inbox, request, position)
 
 
 def margin_at(inbox: Inbox, request: Request, position: int) -> Margin:
