@@ -6,12 +6,14 @@ import importlib.util
 import os
 import sys
 
-from slipstream import cli
-
 RACE = "uv run slipstream race"
 
 
 def main() -> int:
+    if not sys.argv[1:]:
+        return open_window()  # without the command line's imports, which take longer than the window
+    from slipstream import cli
+
     return cli.main(without_command=open_window)
 
 

@@ -12,8 +12,8 @@ def score(words: str, title: str) -> float | None:
     if not wanted:
         return 0.0
     whole = there.find(words.casefold().strip())
-    if whole >= 0:
-        starts = whole == 0 or not there[whole - 1].isalnum()
+    starts = whole == 0 or (whole > 0 and not there[whole - 1].isalnum())
+    if starts or (whole > 0 and len(wanted) > 2):  # two letters in the middle of a word are chance
         return 1000.0 + (100.0 if starts else 0.0) - whole - 0.01 * len(title)
     points, at, before = 0.0, 0, -2
     for letter in wanted:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import plistlib
-import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +25,8 @@ class Machine:
 
 def machine(folder: Path) -> Machine:
     """`folder`: where models would go; it need not exist."""
+    import shutil
+
     while not folder.exists():
         folder = folder.parent
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -43,6 +42,8 @@ def machine(folder: Path) -> Machine:
 
 def set_login_item(is_on: bool, agents: Path | None = None) -> None:
     """A launch agent that starts the app without a window. Takes effect at the next login. Raises OSError."""
+    import plistlib
+
     folder = agents or Path.home() / "Library" / "LaunchAgents"
     file = folder / f"{AGENT}.plist"
     if not is_on:
@@ -61,6 +62,8 @@ def _program() -> list[str]:
 
 
 def _sysctl(name: str) -> str:
+    import subprocess
+
     try:
         done = subprocess.run(["/usr/sbin/sysctl", "-n", name], capture_output=True, text=True, timeout=2, check=False)
     except (OSError, subprocess.TimeoutExpired):

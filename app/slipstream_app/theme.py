@@ -186,17 +186,21 @@ class Theme(QObject):
 
     def set_accent(self, name: str) -> None:
         """ "system" or a key of ACCENTS."""
-        self._accent = name
-        self._apply()
+        if name != self._accent:
+            self._accent = name
+            self._apply()
 
     def set_zoom(self, percent: int) -> None:
-        self._zoom = max(MIN_ZOOM, min(MAX_ZOOM, percent))
-        self._apply()
+        percent = max(MIN_ZOOM, min(MAX_ZOOM, percent))
+        if percent != self._zoom:
+            self._zoom = percent
+            self._apply()
 
     def set_code_family(self, family: str) -> None:
         """Empty: the system's."""
-        self._code_family = family
-        self.changed.emit()
+        if family != self._code_family:
+            self._code_family = family
+            self.changed.emit()
 
     # What follows from it.
 
@@ -252,9 +256,14 @@ class Theme(QObject):
     def _apply(self) -> None:
         app = QApplication.instance()
         assert isinstance(app, QApplication)
-        app.setPalette(self._palette())
-        app.setFont(self.font())
-        app.setStyleSheet(self._style_sheet())
+        # Each of these visits every widget, so none is done without need.
+        palette, font, sheet = self._palette(), self.font(), self._style_sheet()
+        if palette != app.palette():
+            app.setPalette(palette)
+        if font != app.font():
+            app.setFont(font)
+        if sheet != app.styleSheet():
+            app.setStyleSheet(sheet)
         self.changed.emit()
 
     def _style_sheet(self) -> str:

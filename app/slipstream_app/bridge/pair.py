@@ -50,8 +50,10 @@ def open_choice(choice: PairChoice) -> Engine:
     import argparse
 
     from slipstream.commands.options import add_pair, open_pair
+    from slipstream.models.backend import prepare
     from slipstream.types import Mode
 
+    prepare()
     parser = argparse.ArgumentParser()
     add_pair(parser)
     words = ["--kv-bits", str(choice.kv_bits)]

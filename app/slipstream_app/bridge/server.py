@@ -69,6 +69,7 @@ class ServerHost(QObject):
         self._inbox.close()  # nothing is loaded yet
         self._backend: Backend | None = None
         self._server: HttpServer | None = None
+        self._is_closed = False
         # Importing starlette, binding and waiting for uvicorn take too long for the window's thread.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="slipstream-server-switch")
         bus.server_changed.connect(self._keep)
@@ -98,8 +99,10 @@ class ServerHost(QObject):
 
     def close(self) -> None:
         """Stop for good. Waits, two seconds at most."""
-        self._thread.submit(self._stop)
-        self._thread.shutdown(wait=True)
+        if not self._is_closed:
+            self._is_closed = True
+            self._thread.submit(self._stop)
+            self._thread.shutdown(wait=True)
 
     # From the engine's side, on any thread.
 

@@ -154,7 +154,7 @@ class Sidebar(QFrame):
         column.addWidget(self.list, 1)
         column.addWidget(footer)
         self.set_narrow(False)
-        self.list.selectionModel().currentChanged.connect(self._on_current)
+        self.list.selectionModel().selectionChanged.connect(self._on_selection)
         theme.changed.connect(self._on_theme)
 
     def set_narrow(self, is_narrow: bool) -> None:
@@ -168,19 +168,24 @@ class Sidebar(QFrame):
         return self._delegate.is_narrow
 
     def show_as_current(self, name: str) -> None:
-        """Without saying `chosen`."""
+        """Without saying `chosen`. "": none of them."""
         self.list.selectionModel().blockSignals(True)
-        self.list.setCurrentIndex(self._rows.index(self._names.index(name)))
+        if name:
+            self.list.setCurrentIndex(self._rows.index(self._names.index(name)))
+        else:
+            self.list.clearSelection()
         self.list.selectionModel().blockSignals(False)
         self.list.viewport().update()
 
     def set_badge(self, name: str, count: int) -> None:
         self._rows.set_badge(name, count)
 
-    @Slot(QModelIndex)
-    def _on_current(self, index: QModelIndex) -> None:
-        if index.isValid():
-            self.chosen.emit(self._names[index.row()])
+    @Slot()
+    def _on_selection(self) -> None:
+        """Not the current row's change: a list that gets the focus makes its first row current by itself."""
+        rows = self.list.selectionModel().selectedIndexes()
+        if rows:
+            self.chosen.emit(self._names[rows[0].row()])
 
     @Slot()
     def _on_theme(self) -> None:

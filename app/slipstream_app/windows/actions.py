@@ -29,6 +29,11 @@ _EDITS = {
 }
 
 
+def written(keys: tuple[str, ...]) -> str:
+    """As this platform writes keys."""
+    return "  ".join(QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) for key in keys)
+
+
 class Actions(QObject):
     """Says `asked` with a row's id. Enabled is what `offer` last named."""
 

@@ -115,8 +115,8 @@ class MainWindow(QMainWindow):
             before.left()
         self._current = name
         self.stack.setCurrentWidget(screen)
+        self.sidebar.show_as_current("" if place is ONBOARDING else name)
         if place is not ONBOARDING:
-            self.sidebar.show_as_current(name)
             self._app.settings.remember("screen", name)
         self.setWindowTitle(screen.title or "Slipstream")
         screen.visited(argument)

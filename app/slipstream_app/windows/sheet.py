@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from slipstream_app.shortcuts import CONTEXT, MENUS, TABLE, Menu
 from slipstream_app.strings import shown
 from slipstream_app.theme import XL, L, M, S, Theme
-
-
-def written(keys: tuple[str, ...]) -> str:
-    """As this platform writes keys."""
-    return "  ".join(QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) for key in keys)
+from slipstream_app.windows.actions import written
 
 
 class ShortcutSheet(QDialog):

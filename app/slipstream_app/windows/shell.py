@@ -6,8 +6,9 @@ import logging
 import secrets
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, Qt, QUrl, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
@@ -17,7 +18,6 @@ from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.bridge.server import ServerOn, ServerOptions, ServerRefused, ServerStarting, ServerState
 from slipstream_app.bridge.watch import Watch
 from slipstream_app.models.recent import RecentPairs
-from slipstream_app.report import report
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING
@@ -30,10 +30,13 @@ from slipstream_app.theme import Theme
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.entry import Entry
 from slipstream_app.widgets.palette import Palette
+from slipstream_app.windows.actions import written
 from slipstream_app.windows.main_window import MainWindow
-from slipstream_app.windows.settings_window import SettingsWindow
-from slipstream_app.windows.sheet import ShortcutSheet, written
 from slipstream_app.windows.tray import Tray
+
+if TYPE_CHECKING:  # made when they are first opened
+    from slipstream_app.windows.settings_window import SettingsWindow
+    from slipstream_app.windows.sheet import ShortcutSheet
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +53,7 @@ class Shell(QObject):
         self.app = app
         self._log_file = log_file
         self._is_ending = False
+        self._first_place = ""
         self.recent = RecentPairs(app.session, app.settings, self)
         self.window = MainWindow(app, self.recent)
         self.window.asked.connect(self.run)
@@ -77,11 +81,16 @@ class Shell(QObject):
         is_first = not self.app.settings.recall("welcomed")
         if not is_hidden or self.tray is None:
             self.window.show()
-        self._pick_pair(is_first)
+        self._first_place = ONBOARDING.name if is_first else str(self.app.settings.recall("screen", "chat"))
+        self.app.settings.remember("welcomed", 1)
+        QTimer.singleShot(0, self._enter)  # the frame is seen before the first screen is imported
+
+    @Slot()
+    def _enter(self) -> None:
+        self.window.go(self._first_place)
+        self._pick_pair(self._first_place == ONBOARDING.name)
         if self.app.settings.flag("server/at_start"):
             self.start_server()
-        self.window.go(ONBOARDING.name if is_first else str(self.app.settings.recall("screen", "chat")))
-        self.app.settings.remember("welcomed", 1)
 
     def _pick_pair(self, is_first: bool) -> None:
         settings = self.app.settings
@@ -145,11 +154,15 @@ class Shell(QObject):
 
     def open_settings(self, place: str = "") -> None:
         if self._settings_window is None:
+            from slipstream_app.windows.settings_window import SettingsWindow
+
             self._settings_window = SettingsWindow(self.app.theme, self.app.settings, self.window)
         self._settings_window.open_at(place)
 
     def open_sheet(self) -> None:
         if self._sheet is None:
+            from slipstream_app.windows.sheet import ShortcutSheet
+
             self._sheet = ShortcutSheet(self.app.theme, self.window)
         self._sheet.show()
 
@@ -159,6 +172,8 @@ class Shell(QObject):
         )
         if not name:
             return
+        from slipstream_app.report import report
+
         session = self.app.session
         try:
             Path(name).write_text(report(session.status, session.choice, self.app.settings), encoding="utf-8")
