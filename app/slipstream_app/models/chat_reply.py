@@ -148,6 +148,11 @@ class Reply(QObject):
         return self._thinks_since is not None
 
     @property
+    def thought_tokens(self) -> int:
+        """So far."""
+        return self._counter.finish()
+
+    @property
     def thinking_s(self) -> float:
         """Time spent on thoughts so far."""
         running = 0.0 if self._thinks_since is None else time.monotonic() - self._thinks_since

@@ -249,7 +249,7 @@ class ChatScreen(Screen):
             self.chats.tree.place(message.id),
             results,
             can_resume=can_ask and self.chats.can_resume(message),
-            can_verify=message.role == "assistant" and bool(message.facts.get("options")),
+            can_verify=bool(message.facts.get("timings", {}).get("output_tokens")),
             open_thoughts=self.chats.open_thoughts,
             is_dropped=first_sent in ids and ids.index(message.id) < ids.index(first_sent),
         )
@@ -376,8 +376,9 @@ class ChatScreen(Screen):
 
     @Slot(object)
     def _on_shortened(self, shortened: Shortened) -> None:
-        if not shortened.dropped:
-            self.composer.say(self.tr("The last message alone is too long; shorten it."))
+        info = self.app.session.info
+        if not shortened.dropped or info is None or shortened.tokens >= info.context:
+            self.composer.say(self.tr("The last message alone has {0} tokens; shorten it.").format(shortened.tokens))
             return
         dropped = [self.chats.tree[one] for one in shortened.dropped]
         box = QMessageBox(self)

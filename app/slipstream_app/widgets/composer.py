@@ -349,6 +349,8 @@ class Composer(QFrame):
     @Slot()
     def refresh_theme(self) -> None:
         self.input.setFont(self._theme.font())
+        self.input.setPlaceholderText("")  # Qt lays it out anew for another text alone
+        self.input.setPlaceholderText(self.tr("Message…"))
         size = self._theme.px(18)
         for tool in (self.attach, self.parameters):
             tool.setIconSize(QSize(size, size))

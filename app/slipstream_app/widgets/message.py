@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QToolButton, QVBoxLayout, QWidget
 
 from slipstream.types import Mode
@@ -16,7 +16,7 @@ from slipstream_app.history import Message, State
 from slipstream_app.icons import icon
 from slipstream_app.markdown import Block, Code, split
 from slipstream_app.models.chat_reply import Phase, Reply
-from slipstream_app.theme import XS, M, S, Theme
+from slipstream_app.theme import RADIUS, XS, M, S, Theme
 from slipstream_app.widgets.attachments import Chips
 from slipstream_app.widgets.block import Part
 from slipstream_app.widgets.code_card import CodeCard
@@ -80,8 +80,9 @@ class Actions(Part):
             (self.tr("Without a drafter, same seed"), Again(Mode.BASELINE, same_seed=True)),
         ):
             self.more.addAction(words).triggered.connect(lambda _=False, again=again: self._emit(again))
-        self.regenerate.setMenu(self.more)
-        self.regenerate.setPopupMode(QToolButton.ToolButtonPopupMode.MenuButtonPopup)
+        self.other = _tool(theme, "chevron-down", "", self.tr("Other ways to regenerate"))
+        self.other.setMenu(self.more)
+        self.other.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.copy = _tool(theme, "copy", "", self.tr("Copy this answer as Markdown"))
         self.branch = _tool(theme, "git-branch", "", self.tr("Branch: a new chat from here"))
         self.branch.clicked.connect(lambda: self.asked.emit(Ask.BRANCH, None))
@@ -99,16 +100,16 @@ class Actions(Part):
         top.addWidget(self.stats)
         top.addStretch(1)
         bottom = QHBoxLayout()
-        bottom.setContentsMargins(0, 0, 0, 0)
-        bottom.setSpacing(2)
-        for tool in (self.regenerate, self.copy, self.branch, self.why, self.verify):
+        bottom.setContentsMargins(-6, 0, 0, 0)  # the icon stands under the text, not the button's edge
+        bottom.setSpacing(0)
+        for tool in (self.regenerate, self.other, self.copy, self.branch, self.why, self.verify):
             bottom.addWidget(tool)
         bottom.addWidget(self.verdict)
         bottom.addStretch(1)
         bottom.addWidget(self.walk)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, XS, 0, 0)
-        column.setSpacing(2)
+        column.setSpacing(XS)
         column.addLayout(top)
         column.addLayout(bottom)
         theme.changed.connect(self.refresh_theme)
@@ -124,7 +125,7 @@ class Actions(Part):
     def show_answer(self, shown: Shown) -> None:
         message = shown.message
         self.stats.set_facts(message.facts)
-        self.stats.setVisible(bool(message.facts.get("timings")))
+        self.stats.setVisible(bool(message.facts.get("timings", {}).get("output_tokens")))
         self.why.setVisible(shown.can_verify)
         self.verify.setVisible(shown.can_verify)
         self.walk.set_place(*shown.place)
@@ -169,6 +170,7 @@ class Actions(Part):
     @Slot()
     def refresh_theme(self) -> None:
         size = self.theme.px(15)
+        self.other.setIconSize(QSize(size * 2 // 3, size * 2 // 3))
         for tool in (self.regenerate, self.copy, self.branch, self.why, self.verify):
             tool.setFont(self.theme.font(0.92))
             tool.setIconSize(QSize(size, size))
@@ -271,9 +273,10 @@ class StateLine(Part):
             case State.INTERRUPTED:
                 words = self.tr("Interrupted: Slipstream ended while this was written")
             case State.FAILED:
-                words, role = str(message.facts.get("error", {}).get("message", self.tr("The engine stopped"))), "bad"
+                said = message.facts.get("error", {}).get("message", self.tr("The engine stopped"))
+                words, role = _sentence(str(said)), "bad"
                 if message.text:
-                    words = self.tr("{0} The text until then is saved.").format(_sentence(words))
+                    words = self.tr("{0} The text until then is saved.").format(words)
             case State.DONE if message.facts.get("reason") == "length":
                 words = self.tr("Cut at the length limit")
             case _:
@@ -327,7 +330,6 @@ class MessageWidget(QWidget):
     def __init__(self, theme: Theme, shown: Shown, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._width = 1
         self.shown = shown
         message = shown.message
         is_user = message.role == "user"
@@ -388,7 +390,8 @@ class MessageWidget(QWidget):
     def show_reply(self, reply: Reply) -> None:
         """Show what has come of a running answer."""
         if reply.thinking:
-            self._show_thoughts(reply.thinking, reply.thinking_s, None if reply.is_thinking else 0)
+            tokens = None if reply.is_thinking else reply.thought_tokens
+            self._show_thoughts(reply.thinking, reply.thinking_s, tokens)
         for block in reply.blocks[self._frozen :]:
             self._put_tail(block, is_whole=True)
             self._tail = None
@@ -465,20 +468,30 @@ class MessageWidget(QWidget):
     # Where its parts are.
 
     def fit(self, width: int) -> int:
-        self._width = width
-        y = S
+        inset = M if self.shown.message.role == "user" else 0
+        y = S + inset // 2
+        width -= 2 * inset
         stack: list[tuple[Part | Chips | Prose, int]] = [(self.head, XS)]
         if self.chips is not None:
             stack.append((self.chips, S))
         if self.thinking is not None:
             stack.append((self.thinking, S))
-        stack += [(part, S) for part in (*self.parts, *self.tools)]
+        stack += [(part, M - 2) for part in (*self.parts, *self.tools)]
         stack += [(part, 0) for part in (self.state_line, self.actions_row) if not part.isHidden()]
         for part, gap in stack:
             height = part.fit(width)
-            part.setGeometry(0, y, width, height)
+            part.setGeometry(inset, y, width, height)
             y += height + gap
         return y + M
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A question stands on a ground of its own."""
+        if self.shown.message.role == "user":
+            painter = QPainter(self)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(self._theme.color("raised"))
+            painter.drawRoundedRect(self.rect().adjusted(0, 0, 0, -S), RADIUS, RADIUS)
 
     # What is done with it.
 
@@ -545,4 +558,5 @@ def _tool(theme: Theme, name: str, text: str, words: str) -> QToolButton:
 
 
 def _sentence(text: str) -> str:
+    text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
     QTextFormat,
+    QTextFrameFormat,
     QTextList,
     QTextTable,
     QWheelEvent,
@@ -99,6 +100,7 @@ class Prose(QTextBrowser):
         document = self.document()
         theme = self._theme
         gap = theme.px(6)
+        document.setIndentWidth(theme.px(22))
         code_font = theme.code_font()
         inline = QTextCharFormat()
         inline.setFontFamilies([code_font.family()])
@@ -149,6 +151,7 @@ class Prose(QTextBrowser):
         dress.setCellPadding(self._theme.px(5))
         dress.setCellSpacing(0)
         dress.setBorder(1)
+        dress.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
         dress.setBorderCollapse(True)
         dress.setBorderBrush(self._theme.color("border"))
         dress.setTopMargin(0)

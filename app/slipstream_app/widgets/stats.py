@@ -60,6 +60,8 @@ class StatsStrip(QWidget):
                 ),
             ),
         ]
+        if not timings["decode_tps"]:  # a single step has no speed
+            out.pop(0)
         if timings["rounds"]:
             out.append(
                 (
