@@ -27,7 +27,8 @@ from slipstream_app.settings import Settings
 from slipstream_app.widgets.banner import Banner, BannerBar, Banners, Kind
 from slipstream_app.widgets.footer import State
 from slipstream_app.widgets.recovery import Cause, cause_of
-from slipstream_app.windows.shell import Shell, server_options
+from slipstream_app.models.server_options import server_options
+from slipstream_app.windows.shell import Shell
 
 HELLO = Request(Text("hello"), Options())
 PAIR = PairChoice("a scripted model", "/nowhere/fake-model")

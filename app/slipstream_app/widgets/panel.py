@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from slipstream_app.theme import L, M, S, Theme
@@ -53,11 +53,21 @@ class Words(QLabel):
 
 def wrapped(theme: Theme, text: str = "", role: str = "") -> Words:
     """Words that may run over several lines."""
-    made = Words(theme, text, role)
-    made.setWordWrap(True)
-    made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
-    made.setMinimumWidth(1)
-    return made
+    return _Wrapped(theme, text, role)
+
+
+class _Wrapped(Words):
+    """Asks for no more than a line at the least: Qt's own guess grows tall where there is little room."""
+
+    def __init__(self, theme: Theme, text: str, role: str) -> None:
+        super().__init__(theme, text, role)
+        self.setWordWrap(True)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(60, self.fontMetrics().height())
 
 
 class Panel(QFrame):

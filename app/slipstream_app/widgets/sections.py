@@ -28,6 +28,7 @@ class Sections(QWidget):
             made.setAccessibleName(title)
             self._group.addButton(made, number)
             row.addWidget(made)
+        row.addStretch(1)
         self._group.idClicked.connect(self._on_click)
         self._group.button(0).setChecked(True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +14,10 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox
 from slipstream.events import Loading, Ready, Status
 from slipstream_app import mac
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
-from slipstream_app.bridge.server import ServerOn, ServerOptions, ServerRefused, ServerStarting, ServerState
+from slipstream_app.bridge.server import ServerOn, ServerRefused, ServerStarting, ServerState
 from slipstream_app.bridge.watch import Watch
 from slipstream_app.models.recent import RecentPairs
+from slipstream_app.models.server_options import server_options
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING
@@ -358,16 +358,3 @@ def apply_settings(settings: Settings, theme: Theme) -> None:
     theme.set_zoom(settings.number("appearance/zoom"))
     theme.set_code_family(settings.text("appearance/code_font"))
     theme.reduces_motion = settings.flag("appearance/reduce_motion")
-
-
-def server_options(settings: Settings) -> ServerOptions:
-    """As the settings have it. Letting the network in makes a key when there is none."""
-    is_wide = settings.flag("server/network")
-    if is_wide and not settings.text("server/key"):
-        settings.set("server/key", f"slip-{secrets.token_urlsafe(24)}")
-    return ServerOptions(
-        host="0.0.0.0" if is_wide else "127.0.0.1",
-        port=settings.number("server/port"),
-        key=settings.text("server/key") or None,
-        origins=tuple(settings.text("server/origins").split()),
-    )
