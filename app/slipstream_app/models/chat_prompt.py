@@ -68,6 +68,8 @@ class Prompter(QObject):
         return ticket
 
     def close(self) -> None:
+        if self._is_closed:
+            return
         self._is_closed = True
         self._thread.submit(_leave)
         self._thread.shutdown(wait=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from PySide6.QtCore import QSize, Qt, QUrl, Signal, Slot
+from PySide6.QtCore import QByteArray, QSize, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import (
     QContextMenuEvent,
     QDesktopServices,
@@ -92,8 +92,11 @@ class Prose(QTextBrowser):
         return QSize(self._width, self._height)
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:
-        """Never: a reply must not cause a request or read a file."""
-        return None
+        """Nothing, whatever is asked for: a reply must not cause a request or read a file.
+
+        Not None, at which Qt would look for a file by itself.
+        """
+        return QByteArray(b"")
 
     def _dress(self) -> None:
         """Qt's Markdown has its own ideas of margins, sizes and code; these are ours."""

@@ -102,6 +102,8 @@ class Transcript(QScrollArea):
             self._place()
 
     def _update(self, row: Row, shown: Shown) -> None:
+        if shown.message.state is State.RUNNING and row.shown.message.state is not State.RUNNING:
+            self._drop(row)  # it goes on, and is written anew from its beginning
         row.shown = shown
         if row.widget is not None:
             row.widget.set_shown(shown)
