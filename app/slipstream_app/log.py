@@ -84,3 +84,4 @@ def _uncaught(kind: type[BaseException], error: BaseException | None, traceback:
     if error is None or issubclass(kind, KeyboardInterrupt):
         return
     logging.getLogger("slipstream").critical("uncaught", exc_info=(kind, error, traceback))
+    sys.__excepthook__(kind, error, traceback)

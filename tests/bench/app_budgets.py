@@ -29,7 +29,7 @@ LIMITS = {
 IDLE_S = 20.0
 STREAM_S = 20.0
 CHAT_CHARACTERS = 100_000
-ROUND_TOKENS, ROUND_S = 3, 0.02  # 150 tokens a second
+ROUND_S = 0.02  # with some 12 characters each: the text of 150 tokens a second
 
 
 def main() -> int:
@@ -44,7 +44,7 @@ def main() -> int:
     is_over = False
     for what in args.what or LIMITS:
         runs = [_run(what) for _ in range(args.repeat if what == "start" else 1)]
-        best = min(runs, key=lambda run: run.get("window_cpu_s", 0))
+        best = min(runs, key=lambda run: run.get("window_cpu_s", 0.0))
         print(f"{what}:")
         for name, value in best.items():
             limit = LIMITS[what].get(name)
@@ -178,9 +178,14 @@ def _stream() -> dict[str, Any]:
                 self.depth = 0
                 self.took.append((time.perf_counter() - began, time.thread_time() - thread_began))
 
+    from fakes import FakeTokeniser
+    from slipstream_app.models import chat_prompt
+
+    chat_prompt._open = lambda _: FakeTokeniser()
     application = Timed()
     pieces = [("```python\n" if n % 200 == 50 else "```\n\n" if n % 200 == 90 else "some words ") for n in range(3000)]
     shell = _open(is_loaded=True, pieces=tuple(pieces), round_s=ROUND_S)
+    shell.app.settings.set("chat/max_tokens", 100_000)  # to the scripted engine a character is a token
     history = shell.app.history
     chat = history.create_chat("A long chat")
     paragraph = "A paragraph with **bold** words, `code` and a [link](https://example.com). " * 8 + "\n\n"
@@ -199,10 +204,10 @@ def _stream() -> dict[str, Any]:
     screen.composer.set_text("Go on")
     screen.submit()
     for _ in range(100):
-        if screen.chats.reply is not None:
+        if shell.app.telemetry.points:
             break
         QTest.qWait(100)
-    assert screen.chats.reply is not None, "the message was not sent"
+    assert shell.app.telemetry.points, "the message was not answered"
     QTest.qWait(1000)
     application.took.clear()
     QTest.qWait(int(STREAM_S * 1000))
