@@ -472,7 +472,15 @@ class RaceScreen(Screen):
         for arm in result.race.arms:
             self._show_arm(self.cards[arm.mode], arm)
         self._show_verdict(self.result)
+        self._remember(self.result)
         self._tend()
+
+    def _remember(self, result: RaceResult) -> None:
+        """For the list of pairs: what the fastest arm gained here."""
+        choice = self.app.session.choice
+        winner = next((arm for arm in result.race.arms if arm.mode is result.winner), None)
+        if choice is not None and winner is not None and winner.speedup is not None:
+            self.app.settings.remember(f"speedup/{choice.title}", f"{winner.speedup.median:.2f}×")
 
     def _show_arm(self, card: RaceArm, arm: Arm) -> None:
         assert self.result is not None

@@ -9,6 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from slipstream_app.models.sizes import size_text
 from slipstream_app.theme import Theme
 
 
@@ -17,15 +18,6 @@ class Part:
     name: str
     bytes: int
     colour: str  # a name of the theme
-
-
-def size_text(count: int) -> str:
-    """In decimal units, as the Finder shows them."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= factor:
-            number = count / factor
-            return f"{number:.1f} {unit}" if number < 100 else f"{number:.0f} {unit}"
-    return f"{count} B"
 
 
 def paint_bar(painter: QPainter, theme: Theme, area: QRectF, parts: Sequence[Part], limit: int) -> None:
