@@ -134,8 +134,8 @@ class Studio:
     @staticmethod
     def save(widget: QWidget, file: Path) -> None:
         QTest.qWait(400)
-        image = widget.grab().toImage().convertToFormat(QImage.Format.Format_Indexed8)  # a third of the bytes
-        image.save(str(file.with_suffix(".png")))
+        image = widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
+        image.save(str(file.with_suffix(".png")), "PNG", 0)  # type: ignore[call-overload]  # 0: smallest
 
     def close(self) -> None:
         self.shell.quit()
