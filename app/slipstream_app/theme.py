@@ -126,6 +126,12 @@ QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
 QMenuBar { background: $bg; }
 QMenuBar::item { padding: 4px 8px; background: transparent; }
 QMenuBar::item:selected { background: $raised; }
+QComboBox { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 8px; }
+QComboBox:focus { border: 2px solid $accent; }
+QComboBox::drop-down { border: 0; width: 20px; }
+QComboBox::down-arrow { image: url("$chevron"); width: 12px; height: 12px; }
+QHeaderView { background: $bg; }
+QHeaderView::section { background: $bg; color: $muted; border: 0; border-bottom: 1px solid $border; padding: 4px 6px; }
 QCheckBox, QRadioButton { spacing: 8px; }
 QCheckBox::indicator, QRadioButton::indicator { width: $box; height: $box; border: 1px solid $muted;
     background: $surface; }
@@ -273,6 +279,7 @@ class Theme(QObject):
             "on_accent": self.on("accent").name(),
             "on_bad": self.on("bad").name(),
             "radius": f"{RADIUS}px",
+            "chevron": icon_file("chevron-down-grey").as_posix(),
             "check": icon_file("check-black" if self.on("accent").lightness() < 128 else "check-white").as_posix(),
             "box": f"{self.px(14)}px",
             "half_box": f"{self.px(14) // 2 + 1}px",

@@ -27,8 +27,8 @@ from slipstream_app.settings import Settings
 from slipstream_app.windows.shell import Shell
 from tiny_runs import write_byte_drafter, write_target
 
-WAIT_MS = 60_000
-MAX_TOKENS = 600
+WAIT_MS = 120_000
+MAX_TOKENS = 160
 A, Z, ASSISTANT = ord("a"), ord("z"), 258
 
 

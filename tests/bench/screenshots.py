@@ -31,6 +31,7 @@ from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 from fakes import INFO, FakeEngine, FakeTokeniser, Script  # noqa: E402
 from slipstream.jobs import Job  # noqa: E402
 from slipstream.types import Mode  # noqa: E402
+from slipstream_app import strings  # noqa: E402
 from slipstream_app.bridge.pair import PairChoice  # noqa: E402
 from slipstream_app.bridge.server import ServerOn  # noqa: E402
 from slipstream_app.bridge.session import Session  # noqa: E402
@@ -72,6 +73,7 @@ def main() -> int:
     args = parser.parse_args()
     args.into.mkdir(parents=True, exist_ok=True)
     application = QApplication([])
+    strings.install(application, "en")
     chat_prompt._open = lambda _: FakeTokeniser()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -177,6 +179,7 @@ def _models(studio: Studio) -> QWidget:
 
 def _telemetry(studio: Studio) -> QWidget:
     studio.window.go("telemetry")
+    studio.wait(lambda: "pyqtgraph" in sys.modules)
     QTest.qWait(3000)
     return studio.window
 

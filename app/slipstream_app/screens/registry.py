@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from dataclasses import dataclass
 
 from slipstream_app.screens.base import AppContext, Screen
@@ -22,8 +22,6 @@ class Place:
     screen: str
 
     def open(self, app: AppContext) -> Screen:
-        if importlib.util.find_spec(self.module) is None:
-            return Screen(app)
         made = getattr(importlib.import_module(self.module), self.screen)(app)
         assert isinstance(made, Screen)
         return made

@@ -95,6 +95,7 @@ class MainWindow(QMainWindow):
         self._on_status(app.session.status)
         self._on_server(app.server.state)
         self._restore()
+        self._on_theme()
         self.tend()
 
     # Places.
@@ -244,9 +245,9 @@ class MainWindow(QMainWindow):
         column.addWidget(self.toolbar)
         column.addWidget(self.banner_bar)
         margin = QWidget()
-        self._recovery_margin = QVBoxLayout(margin)
-        self._recovery_margin.setContentsMargins(M, 0, M, 0)
-        self._recovery_margin.addWidget(self.recovery)
+        inside = QVBoxLayout(margin)
+        inside.setContentsMargins(M, 0, M, 0)
+        inside.addWidget(self.recovery)
         margin.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         column.addWidget(margin)
         column.addWidget(self.stack, 1)
@@ -283,7 +284,7 @@ class MainWindow(QMainWindow):
         self._fit_sidebar()
 
     def _fit_sidebar(self) -> None:
-        is_narrow = self.width() < NARROW_BELOW
+        is_narrow = self.width() < self._app.theme.px(NARROW_BELOW)
         if is_narrow != self.sidebar.is_narrow:
             self.sidebar.set_narrow(is_narrow)
 
@@ -350,7 +351,9 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _on_theme(self) -> None:
-        self._recovery_margin.setContentsMargins(M, 0, M, 0)
+        size = self._app.theme.px(18)
+        for button in (self.pill, self.stop, self.search):
+            button.setIconSize(QSize(size, size))
         self._fit_sidebar()
 
     @Slot()
