@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from slipstream.errors import SlipstreamError
@@ -85,6 +86,7 @@ class ScriptedStore:
         return self.left
 
     def fit(self, row: PairRow, context: int, kv_bits: int) -> PairFit:
+        row = next((one for one in self.rows if one.key == row.key), row)
         if row.bytes is None:
             return PairFit(FitWord.UNKNOWN)
         cache = context * 150_000
@@ -92,6 +94,10 @@ class ScriptedStore:
         word = FitWord.TOO_LARGE if total > LIMIT else FitWord.TIGHT if total > 0.9 * LIMIT else FitWord.FITS
         longest = max(0, (LIMIT - row.bytes - GB) // 150_000)
         return PairFit(word, row.bytes - row.bytes // 10, row.bytes // 10, cache, GB, LIMIT, "GPU working set", longest)
+
+    def look_up(self, row: PairRow) -> None:
+        self._ask("look up", row.key)
+        self.rows = tuple(replace(one, bytes=2 * GB) if one.key == row.key else one for one in self.rows)
 
     def plan_removal(self, row: PairRow) -> RemovalPlan:
         self._ask("plan", row.key)

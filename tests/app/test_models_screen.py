@@ -194,6 +194,24 @@ def test_a_missing_half_is_named_with_its_size_and_fetched(
     assert not card.switch.isVisible()
 
 
+def test_a_pair_that_is_not_here_can_be_checked_before_it_is_fetched(
+    qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore
+) -> None:
+    visit(qtbot, screen)
+    screen.sections.choose(SUGGESTED)
+    choose(screen, "glm")
+    assert not screen.check.isVisible()  # its weights alone are too large
+    choose(screen, "small")
+    assert "not known" in screen.fit_words.text()
+    store.refuses = InvalidRequest("there is no connection to the hub")
+    screen.check.click()
+    qtbot.waitUntil(lambda: screen.app.banners.current is not None, timeout=5000)
+    store.refuses = None
+    screen.check.click()
+    qtbot.waitUntil(lambda: "Fits at" in screen.fit_words.text(), timeout=5000)
+    assert not screen.check.isVisible()
+
+
 def test_a_download_of_an_earlier_run_can_be_resumed(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
     store.left = (DownloadState("old/one", Fetch.PAUSED, 3 * 10**8, GB),)
     visit(qtbot, screen)

@@ -26,6 +26,9 @@ class BuiltInStore:
     def fit(self, row: PairRow, context: int, kv_bits: int) -> PairFit:
         return PairFit(FitWord.UNKNOWN)
 
+    def look_up(self, row: PairRow) -> None:
+        del row
+
     def plan_removal(self, row: PairRow) -> RemovalPlan:
         raise InvalidRequest(f"{row.title} is part of Slipstream and stays; choose another pair")
 

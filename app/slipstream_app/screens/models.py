@@ -161,6 +161,8 @@ class ModelsScreen(Screen):
         self.reveal = button(self.tr("Reveal"), name=self.tr("Show the folder"))
         self.race = button(self.tr("Race…"), name=self.tr("Race this pair"))
         self.delete = button(self.tr("Delete…"))
+        self.check = button(self.tr("Check whether it fits"))
+        self.check.clicked.connect(self._on_check)
         self.load.clicked.connect(self._on_load)
         self.get.clicked.connect(self._on_get)
         self.reveal.clicked.connect(self._on_reveal)
@@ -168,7 +170,7 @@ class ModelsScreen(Screen):
         self.delete.clicked.connect(self._on_delete)
         row = QHBoxLayout()
         row.setSpacing(S)
-        for widget in (self.load, self.get, self.race, self.reveal):
+        for widget in (self.load, self.get, self.check, self.race, self.reveal):
             row.addWidget(widget)
         row.addStretch(1)
         row.addWidget(self.delete)
@@ -348,6 +350,8 @@ class ModelsScreen(Screen):
         is_too_large = fit is not None and fit.word is FitWord.TOO_LARGE
         set_role(self.get, "primary" if row.shelf is Shelf.SUGGESTED and not is_too_large else "")
         self.get.setEnabled(any(not self._is_moving(half.repo) for half in row.missing))
+        is_unknown = fit is None or fit.word is FitWord.UNKNOWN
+        self.check.setVisible(row.shelf is Shelf.SUGGESTED and is_unknown)
         self.race.setVisible(is_loaded)
         self.reveal.setVisible(row.folder is not None)
         self.delete.setVisible(row.is_removable and not is_loaded)
@@ -410,6 +414,22 @@ class ModelsScreen(Screen):
             self._store.start(half)
         except SlipstreamError as error:
             self._on_trouble(error)
+
+    @Slot()
+    def _on_check(self) -> None:
+        """Reads a few kilobytes from the hub: the model's layout, from which its memory follows."""
+        row = self.chosen
+        if row is not None:
+            self.check.setEnabled(False)
+            self._work.do(lambda: self._store.look_up(row), self._checked, self._not_checked)
+
+    def _checked(self, _: None) -> None:
+        self.check.setEnabled(True)
+        self._ask_fits()
+
+    def _not_checked(self, error: SlipstreamError) -> None:
+        self.check.setEnabled(True)
+        self._on_trouble(error)
 
     @Slot()
     def _on_reveal(self) -> None:
