@@ -238,21 +238,33 @@ class ChatScreen(Screen):
 
     # What is shown.
 
-    def _shown(self, message: Message) -> Shown:
+    def _all_shown(self) -> list[Shown]:
+        """Every message of the branch but the tools' results, which stand in the cards of their calls."""
         path = self.chats.path
-        first_sent = self.chats.first_sent
-        ids = [one.id for one in path]
         results = {str(one.facts.get("call_id")): one.text for one in path if one.role == "tool"}
         can_ask = self.app.session.info is not None and self.chats.reply is None
-        return Shown(
-            message,
-            self.chats.tree.place(message.id),
-            results,
-            can_resume=can_ask and self.chats.can_resume(message),
-            can_verify=bool(message.facts.get("timings", {}).get("output_tokens")),
-            open_thoughts=self.chats.open_thoughts,
-            is_dropped=first_sent in ids and ids.index(message.id) < ids.index(first_sent),
-        )
+        first_sent, open_thoughts = self.chats.first_sent, self.chats.open_thoughts
+        is_dropped = first_sent is not None
+        out: list[Shown] = []
+        for message in path:
+            is_dropped = is_dropped and message.id != first_sent
+            if message.role == "tool":
+                continue
+            shown = Shown(
+                message,
+                self.chats.tree.place(message.id),
+                results if message.calls else {},
+                can_resume=can_ask and self.chats.can_resume(message),
+                can_verify=bool(message.facts.get("timings", {}).get("output_tokens")),
+                open_thoughts=open_thoughts,
+                is_dropped=is_dropped,
+            )
+            out.append(shown)
+        return out
+
+    def _shown(self, message: int) -> Shown | None:
+        """None when it is not on the branch."""
+        return next((shown for shown in self._all_shown() if shown.message.id == message), None)
 
     @Slot()
     def _on_opened(self) -> None:
@@ -265,18 +277,13 @@ class ChatScreen(Screen):
 
     @Slot()
     def _show_path(self) -> None:
-        path = [message for message in self.chats.path if message.role != "tool"]
-        self.transcript.set_messages([self._shown(message) for message in path], self.chats.reply_to)
-        self.stack.setCurrentWidget(self.transcript if path else self.start)
-        dropped = [message for message in self.transcript_messages() if message.is_dropped]
-        self.dropped_bar.setVisible(bool(dropped))
-        self.dropped_words.say(
-            self.tr("The first %n message(s) are not sent to the model any more.", None, len(dropped))
-        )
+        shown = self._all_shown()
+        self.transcript.set_messages(shown, self.chats.reply_to)
+        self.stack.setCurrentWidget(self.transcript if shown else self.start)
+        dropped = sum(one.is_dropped for one in shown)
+        self.dropped_bar.setVisible(dropped > 0)
+        self.dropped_words.say(self.tr("The first %n message(s) are not sent to the model any more.", None, dropped))
         self._refresh()
-
-    def transcript_messages(self) -> list[Shown]:
-        return [self._shown(message) for message in self.chats.path if message.role != "tool"]
 
     def _refresh(self) -> None:
         self.composer.set_running(self.chats.reply is not None)
@@ -352,7 +359,8 @@ class ChatScreen(Screen):
     @Slot(int)
     def _on_reply_ended(self, message: int) -> None:
         if message in self.chats.tree:
-            self.transcript.reply_ended(self._shown(self.chats.tree[message]))
+            if (shown := self._shown(message)) is not None:
+                self.transcript.reply_ended(shown)
             self._announce(self.chats.tree[message])
             self._show_path()
         self._refresh()
@@ -480,8 +488,8 @@ class ChatScreen(Screen):
 
     @Slot(int, object)
     def _on_verified(self, message: int, outcome: object) -> None:
-        if message in self.chats.tree:
-            self.transcript.update_message(self._shown(self.chats.tree[message]))
+        if (shown := self._shown(message)) is not None:
+            self.transcript.update_message(shown)
         if isinstance(outcome, SlipstreamError):
             self.composer.say(outcome.message)
 

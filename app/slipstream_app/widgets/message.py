@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
@@ -73,16 +74,8 @@ class Actions(Part):
         self.verdict = Words(theme, scale=0.92)
         self.regenerate = _tool(theme, "refresh-cw", self.tr("Regenerate"), self.tr("Regenerate this answer"))
         self.regenerate.clicked.connect(lambda: self.asked.emit(Ask.REGENERATE, Again()))
-        self.more = QMenu(self)
-        for words, again in (
-            (self.tr("With another seed"), Again()),
-            (self.tr("With the same seed"), Again(same_seed=True)),
-            (self.tr("Without a drafter, same seed"), Again(Mode.BASELINE, same_seed=True)),
-        ):
-            self.more.addAction(words).triggered.connect(lambda _=False, again=again: self._emit(again))
         self.other = _tool(theme, "chevron-down", "", self.tr("Other ways to regenerate"))
-        self.other.setMenu(self.more)
-        self.other.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.other.clicked.connect(self._on_other)
         self.copy = _tool(theme, "copy", "", self.tr("Copy this answer as Markdown"))
         self.branch = _tool(theme, "git-branch", "", self.tr("Branch: a new chat from here"))
         self.branch.clicked.connect(lambda: self.asked.emit(Ask.BRANCH, None))
@@ -115,8 +108,17 @@ class Actions(Part):
         theme.changed.connect(self.refresh_theme)
         self.refresh_theme()
 
-    def _emit(self, again: Again) -> None:
-        self.asked.emit(Ask.REGENERATE, again)
+    @Slot()
+    def _on_other(self) -> None:
+        menu = QMenu(self)
+        for words, again in (
+            (self.tr("With another seed"), Again()),
+            (self.tr("With the same seed"), Again(same_seed=True)),
+            (self.tr("Without a drafter, same seed"), Again(Mode.BASELINE, same_seed=True)),
+        ):
+            menu.addAction(words).triggered.connect(lambda _=False, again=again: self.asked.emit(Ask.REGENERATE, again))
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(self.other.mapToGlobal(QPoint(0, self.other.height())))
 
     @Slot()
     def _on_verify(self) -> None:
@@ -340,11 +342,6 @@ class MessageWidget(QWidget):
         self.thinking: ThinkingCard | None = None
         self.parts: list[Prose | CodeCard] = []
         self.tools: list[ToolCard] = []
-        self.state_line = StateLine(theme, self)
-        self.state_line.asked.connect(self._ask)
-        self.actions_row = Actions(theme, self)
-        self.actions_row.asked.connect(self._ask)
-        self.actions_row.copy.clicked.connect(self.copy_markdown)
         self._waiting: list[Block] = []
         self._tail: Prose | CodeCard | None = None  # the last of `parts` while it may still change
         self._frozen = 0  # finished blocks of a running answer that are shown
@@ -373,11 +370,33 @@ class MessageWidget(QWidget):
                     message.thinking, message.facts.get("thought_s", 0.0), message.facts.get("thought_tokens", 0)
                 )
             self._show_calls(message, is_running=False)
-        self.state_line.setVisible(not is_user and not is_running and self.state_line.show_state(shown))
-        if is_user or is_running:
-            self.actions_row.hide()
-        else:
+        is_whole = message.state is State.DONE and message.facts.get("reason") != "length"
+        if not (is_user or is_running or is_whole):
+            self.state_line.setVisible(self.state_line.show_state(shown))
+        elif self._has("state_line"):
+            self.state_line.hide()
+        if not (is_user or is_running):
             self.actions_row.show_answer(shown)
+        elif self._has("actions_row"):
+            self.actions_row.hide()
+
+    # Made when they are first needed: with all of it a message takes several times as long to build.
+
+    @cached_property
+    def state_line(self) -> StateLine:
+        made = StateLine(self._theme, self)
+        made.asked.connect(self._ask)
+        return made
+
+    @cached_property
+    def actions_row(self) -> Actions:
+        made = Actions(self._theme, self)
+        made.asked.connect(self._ask)
+        made.copy.clicked.connect(self.copy_markdown)
+        return made
+
+    def _has(self, name: str) -> bool:
+        return name in self.__dict__
 
     def build(self, until_s: float) -> bool:
         """Make parts until `until_s` (monotonic). True when all are there."""
@@ -402,7 +421,8 @@ class MessageWidget(QWidget):
             self._drop_tail()
         if reply.calls:
             self._show_calls(self.shown.message, is_running=True, calls=reply)
-        self.state_line.setVisible(self.state_line.show_progress(reply))
+        if reply.phase is not Phase.WRITING or self._has("state_line"):
+            self.state_line.setVisible(self.state_line.show_progress(reply))
 
     def finish_reply(self, shown: Shown, reply_blocks: Sequence[Block]) -> None:
         """The answer has ended: its last block is whole now."""
@@ -477,7 +497,8 @@ class MessageWidget(QWidget):
         if self.thinking is not None:
             stack.append((self.thinking, S))
         stack += [(part, M - 2) for part in (*self.parts, *self.tools)]
-        stack += [(part, 0) for part in (self.state_line, self.actions_row) if not part.isHidden()]
+        below = [getattr(self, name) for name in ("state_line", "actions_row") if self._has(name)]
+        stack += [(part, 0) for part in below if not part.isHidden()]
         for part, gap in stack:
             height = part.fit(width)
             part.setGeometry(inset, y, width, height)

@@ -87,8 +87,7 @@ class Transcript(QScrollArea):
                 self._drop(row)
         self._rows = rows
         self._by_id = {row.shown.message.id: row for row in rows}
-        self._place()
-        self._build()
+        self._place()  # which asks for what is near to be made, a little at a time
 
     def clear(self) -> None:
         self.set_messages((), lambda _: None)
