@@ -74,9 +74,12 @@ def ask(screen: ChatScreen, wait: Wait, text: str = "q") -> None:
 
 
 def last(screen: ChatScreen) -> Any:  # Any: MessageWidget's parts are looked into
-    widget = screen.transcript.widget_of(screen.chats.path[-1].id)
-    assert widget is not None
-    return widget
+    message = screen.chats.path[-1].id
+    for _ in range(500):
+        if screen.transcript.widget_of(message) is not None:
+            break
+        QTest.qWait(10)
+    return screen.transcript.widget_of(message)
 
 
 def parts_of(screen: ChatScreen) -> list[str]:
@@ -563,12 +566,12 @@ def test_selecting_text_stops_following(loaded: ChatScreen, wait: Wait) -> None:
 
 def test_find_brings_up_each_message_with_the_words(long_chat: Transcript, loaded: ChatScreen, wait: Wait) -> None:
     loaded.show_find()
-    loaded.find_words.setText("message 12")
+    loaded.find_bar.words.setText("message 12")
     loaded.find_next()
     wait(lambda: long_chat.is_settled)
-    assert loaded.find_note.text() == "1 of 11"
+    assert loaded.find_bar.note.text() == "1 of 11"
     loaded.find_next()
-    assert loaded.find_note.text() == "2 of 11"
+    assert loaded.find_bar.note.text() == "2 of 11"
 
 
 # Everybody.
@@ -583,7 +586,13 @@ def test_every_control_has_a_name_and_every_ask_an_answer(loaded: ChatScreen, wa
         if not (control.text() or control.accessibleName() or isinstance(control.parent(), QLineEdit))
     ]
     assert nameless == []
-    for field in (loaded.composer.input, loaded.list.search, loaded.list.list, loaded.transcript, loaded.find_words):
+    for field in (
+        loaded.composer.input,
+        loaded.list.search,
+        loaded.list.list,
+        loaded.transcript,
+        loaded.find_bar.words,
+    ):
         assert field.accessibleName()
     message = loaded.chats.path[-1].id
     arguments = {Ask.WALK: 1, Ask.RESULT: ("x", ""), Ask.THOUGHTS: False, Ask.REGENERATE: None}

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -26,6 +27,10 @@ from slipstream_app.bridge.session import Session
 from slipstream_app.history import History, open_history
 from slipstream_app.main import make_context
 from slipstream_app.settings import Settings
+
+if TYPE_CHECKING:  # it is part of what is measured
+    from slipstream_app.screens.base import AppContext
+    from slipstream_app.screens.chat import ChatScreen
 
 LIMIT_MS = 100
 WORDS = [f"word{number}" for number in range(4000)] + ["the", "and", "parser", "cache"] * 300
@@ -125,6 +130,15 @@ def measure(folder: Path, chats: int, messages: int) -> int:
         app.direct(lambda step=step: bar.setValue(bar.maximum() * (30 - step) // 30))
         QTest.qWait(40)
     look("scroll through it")
+    search(app, screen, given, look)
+    screen.closing()
+    session.stop()
+    given.history.close()
+    return int(is_over)
+
+
+def search(app: Timed, screen: ChatScreen, given: AppContext, look: Callable[[str], None]) -> None:
+    rows = given.history.chats()
     for words in ("the", "th", "parser cache", "word17 word", "nothing-of-the-kind", "chat 7"):
         app.direct(lambda words=words: screen.list.search.setText(words))
         look(f"search for {words!r}")
@@ -137,10 +151,6 @@ def measure(folder: Path, chats: int, messages: int) -> int:
     look("delete a chat")
     app.direct(screen.chats._settle_delete)
     look("delete it for good")
-    screen.closing()
-    session.stop()
-    given.history.close()
-    return int(is_over)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
-    QFrame,
     QHBoxLayout,
-    QLineEdit,
     QMessageBox,
     QSplitter,
     QStackedWidget,
@@ -24,7 +22,7 @@ from PySide6.QtWidgets import (
 from slipstream.errors import SlipstreamError
 from slipstream.events import Status
 from slipstream_app.bridge.pair import BUILT_IN
-from slipstream_app.history import Hit, HistoryError, Message, Problem, State
+from slipstream_app.history import HistoryError, Hit, Message, Problem, State
 from slipstream_app.models import chat_prompt
 from slipstream_app.models.chat import Chats
 from slipstream_app.models.chat_files import as_json, as_markdown, import_json
@@ -32,12 +30,12 @@ from slipstream_app.models.chat_list import ChatList
 from slipstream_app.models.chat_prompt import Count, Prompter, Shortened
 from slipstream_app.models.chat_speed import explain
 from slipstream_app.screens.base import AppContext, Entry, Screen
-from slipstream_app.theme import L, M, S
+from slipstream_app.theme import L, S
 from slipstream_app.widgets.banner import Banner, Kind
+from slipstream_app.widgets.chat_bars import FindBar, OfferBar
 from slipstream_app.widgets.chat_start import ChatStart
 from slipstream_app.widgets.composer import Composer
 from slipstream_app.widgets.message import Again, Ask, Shown
-from slipstream_app.widgets.panel import Words, button
 from slipstream_app.widgets.parameters import ParametersDrawer
 from slipstream_app.widgets.sessions_list import SessionsList
 from slipstream_app.widgets.speed_popover import SpeedPopover
@@ -81,40 +79,9 @@ class ChatScreen(Screen):
         self.stack = QStackedWidget()
         self.stack.addWidget(self.transcript)
         self.stack.addWidget(self.start)
-        self.find_bar = QFrame()
-        self.find_bar.setProperty("role", "bar")
-        self.find_words = QLineEdit()
-        self.find_words.setPlaceholderText(self.tr("Find in this chat"))
-        self.find_words.setAccessibleName(self.tr("Find in this chat"))
-        self.find_words.returnPressed.connect(self.find_next)
-        self.find_note = Words(theme, role="muted")
-        done = button(self.tr("Done"))
-        done.clicked.connect(self.find_bar.hide)
-        row = QHBoxLayout(self.find_bar)
-        row.setContentsMargins(M, S, M, S)
-        for widget in (self.find_words, self.find_note, done):
-            row.addWidget(widget)
-        self.find_bar.hide()
-        self.dropped_bar = QFrame()
-        self.dropped_bar.setProperty("role", "bar")
-        self.dropped_words = Words(theme, role="muted")
-        again = button(self.tr("Send all again"))
-        again.clicked.connect(self.chats.send_all)
-        row = QHBoxLayout(self.dropped_bar)
-        row.setContentsMargins(M, S, M, S)
-        row.addWidget(self.dropped_words, 1)
-        row.addWidget(again)
-        self.dropped_bar.hide()
-        self.undo_bar = QFrame()
-        self.undo_bar.setProperty("role", "card")
-        self.undo_words = Words(theme)
-        undo = button(self.tr("Undo"), "primary")
-        undo.clicked.connect(self.chats.undo_delete)
-        row = QHBoxLayout(self.undo_bar)
-        row.setContentsMargins(M, S, S, S)
-        row.addWidget(self.undo_words, 1)
-        row.addWidget(undo)
-        self.undo_bar.hide()
+        self.find_bar = FindBar(theme)
+        self.dropped_bar = OfferBar(theme, "bar", self.tr("Send all again"))
+        self.undo_bar = OfferBar(theme, "card", self.tr("Undo"), is_primary=True)
         centre = QWidget()
         column = QVBoxLayout(centre)
         column.setContentsMargins(0, 0, 0, 0)
@@ -143,6 +110,9 @@ class ChatScreen(Screen):
 
     def _connect(self) -> None:
         app, chats = self.app, self.chats
+        self.find_bar.next_asked.connect(self.find_next)
+        self.dropped_bar.accepted.connect(chats.send_all)
+        self.undo_bar.accepted.connect(chats.undo_delete)
         app.bus.status_changed.connect(self._on_status)
         app.settings.changed.connect(self._on_setting)
         chats.opened.connect(self._on_opened)
@@ -164,7 +134,10 @@ class ChatScreen(Screen):
         self.start.prompt_chosen.connect(self.composer.set_text)
         self.start.load_asked.connect(self._on_load)
         self.start.models_asked.connect(self._on_models)
-        composer = self.composer
+        self._connect_composer()
+
+    def _connect_composer(self) -> None:
+        chats, composer = self.chats, self.composer
         composer.submitted.connect(self.submit)
         composer.stop_asked.connect(chats.stop)
         composer.edited.connect(self._on_draft)
@@ -282,7 +255,7 @@ class ChatScreen(Screen):
         self.stack.setCurrentWidget(self.transcript if shown else self.start)
         dropped = sum(one.is_dropped for one in shown)
         self.dropped_bar.setVisible(dropped > 0)
-        self.dropped_words.say(self.tr("The first %n message(s) are not sent to the model any more.", None, dropped))
+        self.dropped_bar.words.say(self.tr("The first %n message(s) are no longer sent to the model.", None, dropped))
         self._refresh()
 
     def _refresh(self) -> None:
@@ -414,34 +387,37 @@ class ChatScreen(Screen):
     @Slot(str, int, object)
     def _on_asked(self, what: str, message: int, argument: object) -> None:
         chats = self.chats
+        plain: dict[str, Callable[[int], object]] = {
+            Ask.EDIT: self._edit,
+            Ask.BRANCH: chats.branch,
+            Ask.WHY: self.show_why,
+            Ask.VERIFY: self._verify,
+            Ask.CANCEL_VERIFY: chats.cancel_verify,
+            Ask.RESUME: self._resume,
+            Ask.STOP: lambda _: chats.stop(),
+        }
         match what, argument:
-            case Ask.EDIT, _:
-                self._edit(message)
+            case _ if what in plain:
+                plain[what](message)
             case Ask.REGENERATE, Again(mode, same_seed):
                 chats.regenerate(message, mode=mode, same_seed=same_seed)
                 self.transcript.follow()
-            case Ask.BRANCH, _:
-                chats.branch(message)
-            case Ask.WHY, _:
-                self.show_why(message)
-            case Ask.VERIFY, _:
-                if not chats.verify(message):
-                    self.composer.say(self.tr("This answer's tokens were not kept, so it cannot be checked."))
-            case Ask.CANCEL_VERIFY, _:
-                chats.cancel_verify(message)
             case Ask.WALK, int(step):
                 chats.walk(message, step)
-            case Ask.RESUME, _:
-                chats.resume(message)
-                self.transcript.follow()
-            case Ask.STOP, _:
-                chats.stop()
             case Ask.RESULT, (str(call_id), str(text)):
                 chats.add_result(message, call_id, text)
             case Ask.THOUGHTS, bool(is_open):
                 chats.set_open_thoughts(is_open)
             case _:
                 raise AssertionError(what)
+
+    def _verify(self, message: int) -> None:
+        if not self.chats.verify(message):
+            self.composer.say(self.tr("This answer's tokens were not kept, so it cannot be checked."))
+
+    def _resume(self, message: int) -> None:
+        self.chats.resume(message)
+        self.transcript.follow()
 
     def _edit(self, message: int) -> None:
         self._editing = message
@@ -555,7 +531,7 @@ class ChatScreen(Screen):
 
     @Slot(int, str)
     def _on_deleted(self, chat: int, title: str) -> None:
-        self.undo_words.say(self.tr("Deleted “{0}”").format(title))
+        self.undo_bar.words.say(self.tr("Deleted “{0}”").format(title))
         self.undo_bar.show()
 
     def delete_current(self) -> None:
@@ -616,23 +592,21 @@ class ChatScreen(Screen):
     # Find.
 
     def show_find(self) -> None:
-        self.find_bar.show()
-        self.find_words.setFocus()
-        self.find_words.selectAll()
+        self.find_bar.open()
 
     @Slot()
     def find_next(self) -> None:
-        words = self.find_words.text().strip().lower()
+        words = self.find_bar.words.text().strip().lower()
         if not words:
             self.show_find()
             return
         hits = [message.id for message in self.chats.path if words in message.text.lower()]
         if not hits:
-            self.find_note.say(self.tr("Nothing found"))
+            self.find_bar.note.say(self.tr("Nothing found"))
             return
         at = (hits.index(self._found) + 1) % len(hits) if self._found in hits else 0
         self._found = hits[at]
-        self.find_note.say(self.tr("{0} of {1}").format(at + 1, len(hits)))
+        self.find_bar.note.say(self.tr("{0} of {1}").format(at + 1, len(hits)))
         self.transcript.show_message(self._found)
         widget = self.transcript.widget_of(self._found)
         if widget is not None:

@@ -152,6 +152,13 @@ class Composer(QFrame):
         self.cancel_edit.hide()
         self.send = button(self.tr("Send"), "primary")
         self.send.clicked.connect(self._on_send)
+        self._lay_out()
+        self.setTabOrder(self.input, self.attach)
+        theme.changed.connect(self.refresh_theme)
+        self.refresh_theme()
+        self._refresh()
+
+    def _lay_out(self) -> None:
         row = QHBoxLayout()
         row.setSpacing(S)
         for widget in (self.attach, self.parameters, self.count, self.drop):
@@ -165,10 +172,6 @@ class Composer(QFrame):
         for widget in (self.note, self.chips, self.input):
             column.addWidget(widget)
         column.addLayout(row)
-        self.setTabOrder(self.input, self.attach)
-        theme.changed.connect(self.refresh_theme)
-        self.refresh_theme()
-        self._refresh()
 
     def _tool(self, name: str, words: str) -> QToolButton:
         tool = QToolButton()

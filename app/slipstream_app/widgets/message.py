@@ -345,6 +345,7 @@ class MessageWidget(QWidget):
         self._waiting: list[Block] = []
         self._tail: Prose | CodeCard | None = None  # the last of `parts` while it may still change
         self._frozen = 0  # finished blocks of a running answer that are shown
+        self._is_dressed = False  # `build` does it last
         self.set_shown(shown)
         if message.state is not State.RUNNING:
             self._waiting = split(message.text)
@@ -370,6 +371,15 @@ class MessageWidget(QWidget):
                     message.thinking, message.facts.get("thought_s", 0.0), message.facts.get("thought_tokens", 0)
                 )
             self._show_calls(message, is_running=False)
+        if self._is_dressed:
+            self._dress()
+
+    def _dress(self) -> None:
+        """What stands under the text."""
+        shown = self.shown
+        message = shown.message
+        is_user = message.role == "user"
+        is_running = message.state is State.RUNNING
         is_whole = message.state is State.DONE and message.facts.get("reason") != "length"
         if not (is_user or is_running or is_whole):
             self.state_line.setVisible(self.state_line.show_state(shown))
@@ -403,8 +413,11 @@ class MessageWidget(QWidget):
         while self._waiting:
             self._add(self._waiting.pop(0), is_whole=True)
             if time.monotonic() > until_s:
-                break
-        return not self._waiting
+                return False
+        if not self._is_dressed:
+            self._is_dressed = True
+            self._dress()
+        return True
 
     def show_reply(self, reply: Reply) -> None:
         """Show what has come of a running answer."""
