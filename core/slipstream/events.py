@@ -116,6 +116,11 @@ class Done:
     prompt_ids: tuple[int, ...]
     stop: str | None = None  # the stop string that matched
 
+    @property
+    def was_cut(self) -> bool:
+        """Whether the answer ended before the model ended it."""
+        return self.reason is not Finish.STOP or self.stop is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Failed:

@@ -36,6 +36,7 @@ from slipstream.server.departures import Departures
 from slipstream.server.errors import CannotListen, Problem, describe, respond
 from slipstream.server.model_host import ModelHost
 from slipstream.server.on_request import OnRequest
+from slipstream.server.request_log import Logged
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ def make_app(
     app = Starlette(
         routes=[*routes(), *admin.routes(hooks)],
         middleware=[
+            Middleware(Logged, backend.requests),
             Middleware(Edge),
             Middleware(Guard, access),
             Middleware(Limits),

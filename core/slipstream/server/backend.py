@@ -20,6 +20,7 @@ from slipstream.prompt import chat
 from slipstream.prompt.output import OutputStyle, ToolCall
 from slipstream.server.errors import NotReady
 from slipstream.server.metrics import Metrics
+from slipstream.server.request_log import RequestLog
 from slipstream.types import ModelInfo, Prompt
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Backend:
         self.inbox = inbox
         self.aliases = tuple(aliases)  # names listed beside the model's own; any name at all is answered
         self.metrics = Metrics()
+        self.requests = RequestLog()
         self.started_s = time.time()
         self.streams: set[Stream] = set()  # open now; the server's loop alone touches it
         self._status: Status = Empty()
