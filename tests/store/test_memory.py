@@ -144,7 +144,7 @@ def _header(folder: Path) -> int:
         return 8 + int.from_bytes(file.read(8), "little")
 
 
-GPU = Limit(10**9, "GPU working set", 2 * 10**9, on_gpu=True)
+GPU = Limit(10**9, "GPU working set", 2 * 10**9, on_gpu=True, packs_drafters=True)
 CONFIG = {**_BASE, "max_position_embeddings": 8192, "num_hidden_layers": 24, "head_dim": 64, "hidden_size": 256}
 
 

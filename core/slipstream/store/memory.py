@@ -21,7 +21,7 @@ DEFAULT_CONTEXT = 32_768  # that people ask about, where the model has as much
 LEAST_CONTEXT = 2_048  # with less, a model is of no use
 SPARE = 0.9  # of the limit: above it a pair is tight
 
-# As in the engine: tokens of a prompt run at once, rows of the widest check of drafts, bits of drafters on a GPU.
+# As in the engine: tokens of a prompt run at once, rows of the widest check of drafts, bits of drafters on Metal.
 GPU_CHUNK, CPU_CHUNK = 512, 32
 VERIFY_ROWS = 17
 DRAFTER_BITS = 4
@@ -45,6 +45,7 @@ class Limit:
     kind: str  # "GPU working set", "GPU memory", "free memory" or "memory of this container"
     machine: int  # physical memory, for people
     on_gpu: bool
+    packs_drafters: bool = False  # to 4 bits when they are loaded: on Metal
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Candidate:
 
     @property
     def packed(self) -> int:
-        """Bytes as a drafter on a GPU, where drafters are packed."""
+        """Bytes as a drafter where drafters are packed when they are loaded."""
         return int(self.elements * (DRAFTER_BITS + _PACKED_OVERHEAD) / 8)
 
 
@@ -138,7 +139,7 @@ def fit(
         return kv, drafter_kv, working_bytes(own, tokens, element, on_gpu=against.on_gpu)
 
     weights = main.stored if against.on_gpu else main.elements * cpu_bytes
-    drafter = sum(other.packed if against.on_gpu else other.elements * cpu_bytes for other in others)
+    drafter = sum(other.packed if against.packs_drafters else other.elements * element for other in others)
     # A CPU converts each tensor when it has been read; a drafter's checkpoint stays until all of it is packed.
     loading = max(
         [0 if against.on_gpu else main.in_flight, *(other.elements * other.element_bytes for other in others)]
@@ -269,7 +270,7 @@ def limit() -> Limit:
     if on_gpu:
         info: Mapping[str, Any] = mx.device_info()
         if size := info.get("max_recommended_working_set_size"):
-            return Limit(int(size), "GPU working set", int(info.get("memory_size", size)), on_gpu)
+            return Limit(int(size), "GPU working set", int(info.get("memory_size", size)), on_gpu, packs_drafters=True)
         if size := info.get("free_memory") or info.get("total_memory"):
             return Limit(int(size), "GPU memory", int(info.get("total_memory", size)), on_gpu)
     return Limit(free, kind, machine, on_gpu)
