@@ -118,6 +118,7 @@ def write_drafter(folder: Path, mode: Mode, *, own_tables: bool = False, seed: i
         head=own_tables,
         taps=len(TAPS),
         hidden=HIDDEN,
+        vocabulary=VOCABULARY,
     )
     mx.save_safetensors(str(folder / "model.safetensors"), random_weights(parts, seed))
     return folder

@@ -34,6 +34,7 @@ class Parts:
     selector: bool = False
     log_snr: bool = False
     taps: int = len(TAPS)
+    vocabulary: int = VOCABULARY
     hidden: int = HIDDEN  # the target's is HIDDEN in any case
 
 
@@ -71,9 +72,9 @@ def shapes(parts: Parts) -> dict[str, tuple[int, ...]]:  # noqa: PLR0912 - a lis
         for conv in ("attention_conv", "mlp_conv") if parts.conv else ():
             out[f"{at}{conv}.base_kernel"] = (2, 2, width)
             out[f"{at}{conv}.kernel_projection.weight"] = (2 * 2 * width // parts.conv, width)
-    draft_vocabulary = parts.reduced or VOCABULARY
+    draft_vocabulary = parts.reduced or parts.vocabulary
     if parts.markov:
-        out["markov_head.markov_w1.weight"] = (VOCABULARY, RANK)
+        out["markov_head.markov_w1.weight"] = (parts.vocabulary, RANK)
         out["markov_head.markov_w2.weight"] = (draft_vocabulary, RANK)
     if parts.markov == "gated":
         out["markov_head.gate_proj.weight"] = (RANK, width + RANK)
@@ -85,13 +86,13 @@ def shapes(parts: Parts) -> dict[str, tuple[int, ...]]:  # noqa: PLR0912 - a lis
         out["confidence_head.proj.weight"] = (1, width + (RANK if parts.markov else 0))
         out["confidence_head.proj.bias"] = (1,)
     if parts.embed:
-        out["embed_tokens.weight"] = (VOCABULARY, width)
+        out["embed_tokens.weight"] = (parts.vocabulary, width)
     if parts.head:
         out["lm_head.weight"] = (draft_vocabulary, width)
     if parts.selector:
         out["candidate_selector.hidden_projection.weight"] = (RANK, width)
-        out["candidate_selector.predecessor_codebook"] = (VOCABULARY, RANK)
-        out["candidate_selector.successor_codebook"] = (VOCABULARY, RANK)
+        out["candidate_selector.predecessor_codebook"] = (parts.vocabulary, RANK)
+        out["candidate_selector.successor_codebook"] = (parts.vocabulary, RANK)
     if parts.log_snr:
         out |= {"log_snr_fc1.weight": (width, 128), "log_snr_fc1.bias": (width,)}
         out |= {"log_snr_fc2.weight": (width, width), "log_snr_fc2.bias": (width,)}
