@@ -7,7 +7,7 @@ import sys
 
 from PySide6.QtWidgets import QApplication
 
-from slipstream.commands.options import add_pair, open_pair
+from slipstream.commands.options import add_pair, cache_limits, open_pair
 from slipstream.service import Engine
 from slipstream.types import Mode
 from slipstream_app.bridge.session import Session
@@ -28,4 +28,4 @@ def open_demo() -> Engine:
     """The built-in pair with both drafters. On the engine's thread."""
     parser = argparse.ArgumentParser()
     add_pair(parser)
-    return open_pair(parser.parse_args([]), (Mode.DSPARK, Mode.DFLASH))
+    return open_pair(parser.parse_args([]), (Mode.DSPARK, Mode.DFLASH), cache_limits())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from slipstream.commands.options import add_pair, open_pair
+from slipstream.commands.options import add_pair, add_prompt_cache, cache_limits, open_pair
 from slipstream.server import commands as server
 from slipstream.service import Engine
 from slipstream.types import Mode
@@ -13,6 +13,7 @@ from slipstream.types import Mode
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = server.add_parser(commands, add_pair)
+    add_prompt_cache(parser)
     parser.set_defaults(run=run)
 
 
@@ -21,4 +22,5 @@ def run(args: argparse.Namespace) -> int:
 
 
 def engine_factory(args: argparse.Namespace) -> Callable[[], Engine]:
-    return lambda: open_pair(args, (Mode.AUTO,))
+    limits = cache_limits(args)
+    return lambda: open_pair(args, (Mode.AUTO,), limits)

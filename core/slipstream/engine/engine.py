@@ -14,6 +14,8 @@ import mlx.core as mx
 
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine import load
+from slipstream.engine.identity import drafter_part, target_identity
+from slipstream.engine.kept import Keeper, MlxArrays
 from slipstream.engine.load import Precision
 from slipstream.engine.planner import Drafters, plan
 from slipstream.engine.round import Decoding, Step
@@ -24,7 +26,9 @@ from slipstream.events import Delta, Done, Event, Finish, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
-from slipstream.types import Mode, ModelInfo, Options
+from slipstream.prompt.reuse import PromptCache
+from slipstream.store.prompts import PromptStore
+from slipstream.types import CacheLimits, Mode, ModelInfo, Options
 
 if TYPE_CHECKING:
     from slipstream.prompt.constraint import Constraint, Vocabulary
@@ -35,6 +39,7 @@ logger = logging.getLogger(__name__)
 CPU_CHUNK = 32
 GPU_CHUNK = 512
 CLEAR_EVERY = 256  # rounds between handing MLX's cached buffers back
+TICK_EVERY = 16  # rounds between handing on what is to be written to disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +65,15 @@ class MlxEngine:
         *,
         kv_bits: int = 0,
         chunk: int | None = None,
+        prompts: PromptCache | None = None,
+        parts: Mapping[Mode, str] | None = None,  # names of the drafters' states in it
     ) -> None:
         self.target = target
         self.drafters = drafters
         self.tokeniser = tokeniser
         self.info = info
+        self.prompt_cache = prompts
+        self._parts = parts or {mode: mode.value for mode in drafters}
         self._kv_bits = kv_bits
         self._chunk = chunk or (GPU_CHUNK if load.on_gpu() else CPU_CHUNK)
 
@@ -85,7 +94,10 @@ class MlxEngine:
                 "rejected; use --mode baseline",
                 kinds=fixed,
             )
-        decoding = Decoding(self.target, Drafters(chosen), options, prompt, cache, self._constraint(options))
+        drafters = Drafters(chosen)
+        decoding = Decoding(self.target, drafters, options, prompt, cache, self._constraint(options))
+        prompts = self.prompt_cache if job.request.reuse else None
+        keeper = Keeper(prompts, prompt, cache, drafters, self._parts, lambda: self._marks)
         answer = _Answer(self.tokeniser.decode, options, self.info.end_ids, decoding)
 
         def timings() -> Timings:
@@ -95,30 +107,44 @@ class MlxEngine:
                 first_token_s=answer.first_s or time.monotonic(),
                 last_token_s=answer.last_s or time.monotonic(),
                 prompt_tokens=len(prompt),
-                reused_tokens=0,
+                reused_tokens=keeper.reused,
                 output_tokens=answer.count,
                 rounds=answer.rounds,
+                shortfall=keeper.shortfall,
             )
 
         def done(reason: Finish) -> Done:
             return Done(reason, timings(), tuple(prompt), answer.stop)
 
-        yield Prefill(0, len(prompt), 0)
-        for finished in decoding.prefill(self._chunk):
+        keeper.find()
+        yield Prefill(keeper.reused, len(prompt), keeper.reused)
+        for _ in keeper.fetch():
             if job.is_cancelled:
                 yield done(Finish.CANCELLED)
                 return
-            yield Prefill(finished, len(prompt), 0)
+            yield Prefill(keeper.reused, len(prompt), keeper.reused)
+        keeper.restore()
+        for finished in decoding.prefill(self._chunk, keeper.stops):
+            keeper.note(finished)
+            if job.is_cancelled:
+                keeper.keep(prompt[:finished])
+                yield done(Finish.CANCELLED)
+                return
+            yield Prefill(finished, len(prompt), keeper.reused)
         yield answer.take(decoding.first())
+        keeper.keep(prompt)  # now, for those who ask while this one is still answered
         while answer.reason is None:
             if job.is_cancelled:
                 answer.end(Finish.CANCELLED)
                 break
             yield answer.take(decoding.step())
+            if answer.rounds % TICK_EVERY == 0:
+                keeper.tick()
             if answer.rounds % CLEAR_EVERY == 0:
                 mx.clear_cache()
         if rest := answer.rest():
             yield Delta(rest, ())
+        keeper.keep(decoding.tokens[: len(prompt) + answer.count])
         assert answer.reason is not None
         yield done(answer.reason)
 
@@ -128,6 +154,11 @@ class MlxEngine:
         from slipstream.prompt.constraint import Constraint
 
         return Constraint(options.grammar, self._vocabulary)
+
+    @cached_property
+    def _marks(self) -> frozenset[int]:
+        """Tokens that are no text: templates put them where turns begin and end."""
+        return frozenset(int(token) for token in self.tokeniser.huggingface.added_tokens_decoder)
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
@@ -150,6 +181,8 @@ class MlxEngine:
 
     def close(self) -> None:
         """Free the device. On the thread that made the engine, as its last act with MLX."""
+        if self.prompt_cache is not None:
+            self.prompt_cache.close()
         release()
 
 
@@ -233,14 +266,16 @@ class _Answer:
         return self._stops.feed(self._text.finish()) + self._stops.finish()
 
 
-def open_engine(pair: Pair) -> MlxEngine:
-    """Load a pair. Raises the errors of `load_target` and `load_drafter`."""
+def open_engine(pair: Pair, limits: CacheLimits | None = None) -> MlxEngine:
+    """Load a pair. `limits`: of the prefix cache; None for none. Raises the errors of `load_target`, `load_drafter`."""
     began = time.monotonic()
     target = load.load_target(pair.target, pair.precision)
-    drafters = {
-        drafter.mode: drafter
-        for drafter in (load.load_drafter(folder, target, pair.precision) for folder in pair.drafters)
-    }
+    drafters: dict[Mode, Drafter] = {}
+    parts: dict[Mode, str] = {}
+    for folder in pair.drafters:
+        drafter = load.load_drafter(folder, target, pair.precision)
+        drafters[drafter.mode] = drafter
+        parts[drafter.mode] = drafter_part(folder, drafter, target, pair.precision.drafter_bits)
     tokeniser = Tokeniser(pair.target)
     info = ModelInfo(
         name=pair.name or pair.target.name,
@@ -258,4 +293,17 @@ def open_engine(pair: Pair) -> MlxEngine:
         ", ".join(drafters) or "no drafter",
         time.monotonic() - began,
     )
-    return MlxEngine(target, drafters, tokeniser, info, kv_bits=pair.kv_bits)
+    prompts = _open_prompts(pair, target, info, limits)
+    return MlxEngine(target, drafters, tokeniser, info, kv_bits=pair.kv_bits, prompts=prompts, parts=parts)
+
+
+def _open_prompts(pair: Pair, target: Target, info: ModelInfo, limits: CacheLimits | None) -> PromptCache | None:
+    if limits is None or limits.is_off:
+        return None
+    store = None
+    if limits.disk_bytes:
+        identity = target_identity(pair.target, target, info.quantisation, pair.kv_bits)
+        store = PromptStore.open(
+            Path(limits.folder), limits.disk_bytes, str(pair.target.resolve()), identity, limits.ram_bytes
+        )
+    return PromptCache(MlxArrays(), limits.ram_bytes, store)

@@ -112,7 +112,7 @@ def race(
 
 
 def _run(inbox: Inbox, question: Question, mode: Mode, options: Options, trial: int, raw: bool, watch: Watch) -> Run:
-    request = Request(as_prompt(question, raw=raw), replace(options, mode=mode))
+    request = Request(as_prompt(question, raw=raw), replace(options, mode=mode), reuse=False)
     answer = collect(events_of(inbox, request), lambda event: watch(question, mode, trial, event))
     return Run(question, mode, trial, answer)
 
