@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from slipstream.errors import InvalidRequest
 from slipstream.events import Faulted, Ready, Status
 from slipstream.jobs import Inbox
+from slipstream.prompt.reuse import CacheDesk
 from slipstream.service import Engine, start
 from slipstream.store import paths
 from slipstream.types import Acceptance, CacheLimits, Mode, ModelInfo, Options
@@ -195,12 +196,17 @@ def serving(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Generator[Serv
         thread.join()
 
 
-def open_pair(args: argparse.Namespace, modes: tuple[Mode, ...], limits: CacheLimits | None = None) -> Engine:
+def open_pair(
+    args: argparse.Namespace,
+    modes: tuple[Mode, ...],
+    limits: CacheLimits | None = None,
+    desk: CacheDesk | None = None,
+) -> Engine:
     """Resolve names to folders and load them. On the engine's thread, which is the first to import MLX."""
     from slipstream.engine.engine import open_engine, release
 
     try:
-        return open_engine(_pair(args, modes), limits)
+        return open_engine(_pair(args, modes), limits, desk)
     except BaseException:
         release()
         raise

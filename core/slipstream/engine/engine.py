@@ -26,7 +26,7 @@ from slipstream.events import Delta, Done, Event, Finish, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
-from slipstream.prompt.reuse import PromptCache
+from slipstream.prompt.reuse import CacheDesk, PromptCache
 from slipstream.store.prompts import PromptStore
 from slipstream.types import CacheLimits, Mode, ModelInfo, Options
 
@@ -67,12 +67,15 @@ class MlxEngine:
         chunk: int | None = None,
         prompts: PromptCache | None = None,
         parts: Mapping[Mode, str] | None = None,  # names of the drafters' states in it
+        desk: CacheDesk | None = None,
     ) -> None:
         self.target = target
         self.drafters = drafters
         self.tokeniser = tokeniser
         self.info = info
         self.prompt_cache = prompts
+        self._desk = desk or CacheDesk()
+        self._desk.attach(prompts)
         self._parts = parts or {mode: mode.value for mode in drafters}
         self._kv_bits = kv_bits
         self._chunk = chunk or (GPU_CHUNK if load.on_gpu() else CPU_CHUNK)
@@ -181,6 +184,7 @@ class MlxEngine:
 
     def close(self) -> None:
         """Free the device. On the thread that made the engine, as its last act with MLX."""
+        self._desk.attach(None)
         if self.prompt_cache is not None:
             self.prompt_cache.close()
         release()
@@ -266,8 +270,11 @@ class _Answer:
         return self._stops.feed(self._text.finish()) + self._stops.finish()
 
 
-def open_engine(pair: Pair, limits: CacheLimits | None = None) -> MlxEngine:
-    """Load a pair. `limits`: of the prefix cache; None for none. Raises the errors of `load_target`, `load_drafter`."""
+def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk | None = None) -> MlxEngine:
+    """Load a pair. Raises the errors of `load_target` and `load_drafter`.
+
+    `limits`: of the prefix cache; None for none. `desk`: where others find it.
+    """
     began = time.monotonic()
     target = load.load_target(pair.target, pair.precision)
     drafters: dict[Mode, Drafter] = {}
@@ -294,7 +301,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None) -> MlxEngine:
         time.monotonic() - began,
     )
     prompts = _open_prompts(pair, target, info, limits)
-    return MlxEngine(target, drafters, tokeniser, info, kv_bits=pair.kv_bits, prompts=prompts, parts=parts)
+    return MlxEngine(target, drafters, tokeniser, info, kv_bits=pair.kv_bits, prompts=prompts, parts=parts, desk=desk)
 
 
 def _open_prompts(pair: Pair, target: Target, info: ModelInfo, limits: CacheLimits | None) -> PromptCache | None:

@@ -39,7 +39,7 @@ def fixed(cache: TargetCache) -> Arrays:
     found: dict[str, mx.array] = {}
     for name, layer in _leaves(cache.layers):
         if not _is_by_rows(layer) and not layer.empty():
-            found |= {f"{name}.{path}": leaf for path, leaf in _flat(layer.state)}
+            found |= {f"{name}.{path}": leaf for path, leaf in _flat(_state(layer))}
     mx.eval(list(found.values()))
     return found
 
@@ -54,15 +54,25 @@ def restore(cache: TargetCache, pieces: Sequence[Arrays], whole: Arrays, length:
                 setattr(layer, kind, _nested(joined, f"{name}.{kind}"))
             layer.offset = length
         else:
-            layer.state = _filled(layer.state, whole, name)
+            state = _filled(_state(layer), whole, name)
+            if isinstance(layer, WindowCache):
+                vars(layer).update(zip(vars(layer), state, strict=True))
+            else:
+                layer.state = state
     cache.length = length
     mx.eval(cache.state)
 
 
 def cut(buffers: Arrays, start: int, stop: int) -> Arrays:
-    """Rows [start, stop) of each array. Gathered and not sliced: a slice may share, and so keep, the whole buffer."""
+    """Rows [start, stop) of each array, evaluated, contiguous, and never a view that would keep the whole buffer."""
     index = mx.arange(start, stop)
-    out = {name: mx.take(buffer, index, axis=2) for name, buffer in buffers.items()}
+
+    def copy(buffer: mx.array) -> mx.array:
+        # With one head a slice is contiguous as it is, and would share.
+        part = mx.take(buffer, index, axis=2) if buffer.shape[1] == 1 else buffer[:, :, start:stop]
+        return mx.contiguous(part)
+
+    out = {name: copy(buffer) for name, buffer in buffers.items()}
     mx.eval(list(out.values()))
     return out
 
@@ -91,7 +101,12 @@ def _leaves(layers: Sequence[Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 
 def _is_by_rows(layer: Any) -> bool:
-    return type(layer) in _BY_ROWS
+    """A window that drops the rows it no longer sees cannot be cut at an earlier token."""
+    return type(layer) in _BY_ROWS and not hasattr(layer, "dropped")
+
+
+def _state(layer: Any) -> Any:
+    return list(vars(layer).values()) if isinstance(layer, WindowCache) else layer.state
 
 
 def _buffers(cache: TargetCache) -> Arrays:

@@ -13,8 +13,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
 
 from slipstream.events import Miss, Shortfall
 from slipstream.prompt.prefixes import Node, Rows, Slab, common, nodes, reach, walk
@@ -179,7 +179,8 @@ class PromptCache:
                 with self._lock:
                     for part, record in found.fixed.items():
                         if isinstance(record, Record):
-                            found.fixed[part] = read(part, record)[1]
+                            found.fixed[part] = fixed = read(part, record)[1]
+                            self._take_fixed(found.pieces[-1], part, fixed)
             except Damaged as error:
                 with self._lock:
                     again = self._found(found.prompt, found.needs)
@@ -325,6 +326,17 @@ class PromptCache:
         if piece.stop == node.end and self._make_room(size):
             slab.rows = piece.rows[part]
             self._ram += slab.bytes
+
+    def _take_fixed(self, piece: Piece, part: str, fixed: Rows) -> None:
+        """The same for what was kept whole, beside rows that are in memory."""
+        node = piece.node
+        slab = node.slabs.get(part)
+        self._victims = None
+        size = sum(array.nbytes for array in fixed.values())
+        is_same = (node.start, node.end) == piece.span and piece.stop == node.end
+        if is_same and slab is not None and slab.is_in_memory and slab.fixed is None and self._make_room(size):
+            slab.fixed = fixed
+            self._ram += size
 
     # Keeping.
 
@@ -498,6 +510,32 @@ class PromptCache:
             self._reused,
             dict(self._misses),
         )
+
+
+class CacheDesk:
+    """The prefix cache of the engine that is loaded, if any: for threads that do not know the engine."""
+
+    def __init__(self) -> None:
+        self._cache: PromptCache | None = None
+
+    def attach(self, cache: PromptCache | None) -> None:
+        """By the engine, when it opens and when it closes."""
+        self._cache = cache
+
+    @property
+    def status(self) -> CacheStatus | None:
+        """None when no prompts are kept."""
+        cache = self._cache
+        return None if cache is None else cache.status
+
+    def clear(self) -> None:
+        """May wait for a prefill chunk's time; not for an event loop's thread."""
+        if (cache := self._cache) is not None:
+            cache.clear()
+
+    def as_json(self) -> dict[str, Any]:
+        status = self.status
+        return {"enabled": False} if status is None else {"enabled": True, **asdict(status)}
 
 
 class _Gone(Damaged):

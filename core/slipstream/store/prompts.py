@@ -153,7 +153,7 @@ class PromptStore:
         size = len(header) + sum(view.nbytes for view in data)
         if self._has_failed or size > self.limit:
             return None
-        name = _digest(f"{part} {start} ".encode() + bytes(data[0]))[:40]
+        name = _name(part, start, data[0])
         record = Record(
             self._folder / f"{name}{_SUFFIX}", part, start, len(tokens), bool(fixed), size, time.time(), State.WAITING
         )
@@ -348,6 +348,8 @@ class PromptStore:
             low, high = header["tokens"]["data_offsets"]
             tokens = array("i")
             tokens.frombytes(whole[begin + low : begin + high])
+        if path.stem != _name(metadata["part"], int(metadata["start"]), tokens.tobytes()):
+            raise Damaged("it is not what its name says")
         record = Record(
             path,
             metadata["part"],
@@ -446,6 +448,10 @@ class PromptStore:
 def _write_all(descriptor: int, view: memoryview) -> None:
     while view.nbytes:
         view = view[os.write(descriptor, view) :]
+
+
+def _name(part: str, start: int, tokens: bytes | memoryview) -> str:
+    return _digest(f"{part} {start} ".encode() + bytes(tokens))[:40]
 
 
 def _digest(data: bytes) -> str:
