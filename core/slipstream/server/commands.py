@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import secrets
 import signal
 import sys
@@ -14,10 +15,13 @@ from slipstream import service
 from slipstream.errors import SlipstreamError
 from slipstream.events import Faulted
 from slipstream.jobs import DEFAULT_LIMIT, Inbox
+from slipstream.prompt.reuse import CacheDesk
+from slipstream.server.admin import Hooks
 from slipstream.server.app import DEFAULT_PORT, HttpServer
 from slipstream.server.auth import check_origins, is_loopback
 from slipstream.server.backend import Backend
 from slipstream.service import Engine
+from slipstream.store.calls import KeptCalls
 
 # For the engine's thread to end, once the inbox is closed: a round or a prefill chunk, then freeing the device.
 ENGINE_END_S = 10.0
@@ -48,8 +52,17 @@ def add_parser(
     return parser
 
 
-def run(args: argparse.Namespace, open_engine_factory: Callable[[argparse.Namespace], Callable[[], Engine]]) -> int:
-    """Serves until Ctrl-C or SIGTERM. The factory turns the arguments into what `service.serve` opens."""
+def run(
+    args: argparse.Namespace,
+    open_engine_factory: Callable[[argparse.Namespace], Callable[[], Engine]],
+    *,
+    desk: CacheDesk | None = None,
+    calls: KeptCalls | None = None,
+) -> int:
+    """Serves until Ctrl-C or SIGTERM. The factory turns the arguments into what `service.serve` opens.
+
+    `desk`: of the engine's prefix cache. `calls`: where the exact text of tool calls is kept.
+    """
     try:
         origins = check_origins(args.allow_origin)
     except ValueError as error:
@@ -61,10 +74,11 @@ def run(args: argparse.Namespace, open_engine_factory: Callable[[argparse.Namesp
         key = f"slip-{secrets.token_urlsafe(24)}"
         print(f"Other machines can reach this address, so a key was made: {key}")
     inbox = Inbox(args.max_queue)
-    backend = Backend(inbox, aliases=args.alias)
+    backend = Backend(inbox, aliases=args.alias, calls=calls)
+    hooks = Hooks() if desk is None else Hooks(clear_cache=lambda: asyncio.to_thread(desk.clear))
     try:
         open_engine = open_engine_factory(args)
-        server = HttpServer(backend, args.host, args.port, key, origins=origins)
+        server = HttpServer(backend, args.host, args.port, key, origins=origins, hooks=hooks)
     except SlipstreamError as error:
         backend.close()
         return _complain(error.message)
