@@ -123,7 +123,12 @@ def test_the_second_turn_of_every_mode(mode: Mode, kv_bits: int, root: Path, tmp
     first, timings = ask(engine, prompt, mode=mode)
     assert timings.shortfall is not None and timings.shortfall.reason is Miss.NEW
     second = [*prompt, *first, 1, 2, 3]
-    for options in ({}, {"temperature": 0.9, "seed": 5}, {"acceptance": Acceptance.REJECTION, "temperature": 0.9}):
+    variants: list[dict[str, Any]] = [
+        {},
+        {"temperature": 0.9, "seed": 5},
+        {"acceptance": Acceptance.REJECTION, "temperature": 0.9},
+    ]
+    for options in variants:
         warm, timings = ask(engine, second, mode=mode, **options)
         assert timings.reused_tokens >= len(second) - 4 and timings.shortfall is None
         assert warm == ask(fresh, second, mode=mode, **options)[0]
