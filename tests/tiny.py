@@ -139,6 +139,12 @@ class Half:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._drafter, name)
 
+    def buffers(self, state: Any) -> Any:
+        return self._drafter.buffers(state)
+
+    def restore(self, buffers: Any, length: int) -> Any:
+        return self._drafter.restore(buffers, length)
+
     def propose(self, state: Any, last: int, limit: int, draw: Draw) -> Proposal:
         proposal = self._drafter.propose(state, last, limit, draw)
         at = state.length + 1 - self._prompt_length

@@ -49,7 +49,7 @@ def open_choice(choice: PairChoice) -> Engine:
     """Load a pair. On the engine's thread, which is the first to import MLX. Raises SlipstreamError."""
     import argparse
 
-    from slipstream.commands.options import add_pair, open_pair
+    from slipstream.commands.options import add_pair, cache_limits, open_pair
     from slipstream.models.backend import prepare
     from slipstream.types import Mode
 
@@ -62,7 +62,7 @@ def open_choice(choice: PairChoice) -> Engine:
     if choice.drafters is not None:
         for name in choice.drafters or ("none",):
             words += ["--drafter", name]
-    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH))
+    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH), cache_limits())
     return engine if choice.context is None else _Shortened(engine, choice.context)
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Slot
 
 from slipstream.events import Empty, Status
-from slipstream.jobs import Inbox
-from slipstream.service import Engine, cancelled_before_start, serve
+from slipstream.jobs import Inbox, cancelled_before_start
+from slipstream.service import Engine, serve
 from slipstream_app.bridge.pair import PairChoice
 
 OpenPair = Callable[[PairChoice], Engine]

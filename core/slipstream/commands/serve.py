@@ -6,18 +6,21 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from slipstream.commands.options import DEMO_NAME, add_pair, open_pair
+from slipstream.commands.options import DEMO_NAME, add_pair, add_prompt_cache, cache_limits, open_pair
 from slipstream.commands.scripted import open_scripted, read_script
 from slipstream.errors import InvalidRequest, ModelNotFound
+from slipstream.prompt.reuse import CacheDesk
 from slipstream.server import commands as server
 from slipstream.server.commands import Models
 from slipstream.server.model_host import Known
 from slipstream.service import Engine
-from slipstream.types import Mode
+from slipstream.store.calls import KeptCalls
+from slipstream.types import CacheLimits, Mode
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = server.add_parser(commands, add_pair)
+    add_prompt_cache(parser)
     parser.add_argument(
         "--scripted",
         type=Path,
@@ -28,10 +31,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(args: argparse.Namespace) -> int:
-    return server.run(args, models_of)
+    limits = cache_limits(args)
+    desk = CacheDesk()
+    calls = KeptCalls(Path(limits.folder) / "calls.jsonl" if limits.disk_bytes else None)
+
+    def found(args: argparse.Namespace) -> Models:
+        return models_of(args, limits, desk)
+
+    return server.run(args, found, desk=desk, calls=calls)
 
 
-def models_of(args: argparse.Namespace) -> Models:
+def models_of(args: argparse.Namespace, limits: CacheLimits | None = None, desk: CacheDesk | None = None) -> Models:
     """The pair that the arguments name, and every other model on this machine. Raises InvalidRequest, ModelNotFound."""
     from slipstream.store import local
     from slipstream.store.local import Place, Role
@@ -44,10 +54,10 @@ def models_of(args: argparse.Namespace) -> Models:
 
     def open_engine(name: str) -> Engine:
         if name == default:
-            return open_pair(args, (Mode.AUTO,))
+            return open_pair(args, (Mode.AUTO,), limits, desk)
         # Its drafters were made for the other model.
         other = {**vars(args), "model": None if name == DEMO_NAME else name, "drafter": None}
-        return open_pair(argparse.Namespace(**other), (Mode.AUTO,))
+        return open_pair(argparse.Namespace(**other), (Mode.AUTO,), limits, desk)
 
     def find(name: str) -> None:
         if name not in (default, DEMO_NAME):

@@ -5,6 +5,7 @@ Context rows come from the target's hidden states; block slots are the anchor an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import mlx.core as mx
@@ -72,10 +73,12 @@ class Context:
     Buffers have room to spare; a block's own rows are written behind `length` and forgotten by not advancing it.
     """
 
-    def __init__(self, d: Descriptor) -> None:
-        self.length = 0
-        self.keys: list[mx.array | None] = [None] * d.layers  # [1, kv_heads, capacity, head_dim]
-        self.values: list[mx.array | None] = [None] * d.layers
+    def __init__(self, d: Descriptor, buffers: Mapping[str, mx.array] | None = None, length: int = 0) -> None:
+        """`buffers`: of a context that was kept, with `length` rows in use."""
+        kept = buffers or {}
+        self.length = length
+        self.keys = [kept.get(f"keys.{layer}") for layer in range(d.layers)]  # [1, kv_heads, capacity, head_dim]
+        self.values = [kept.get(f"values.{layer}") for layer in range(d.layers)]
 
     def write(self, layer: int, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
         """Put rows [1, kv_heads, n, head_dim] behind the context of one layer. Returns the layer's whole buffers."""
@@ -89,7 +92,16 @@ class Context:
         return old_keys, old_values
 
     def arrays(self) -> list[mx.array]:
-        return [array for array in (*self.keys, *self.values) if array is not None]
+        return list(self.buffers().values())
+
+    def buffers(self) -> dict[str, mx.array]:
+        named = {"keys": self.keys, "values": self.values}
+        return {
+            f"{kind}.{layer}": array
+            for kind, arrays in named.items()
+            for layer, array in enumerate(arrays)
+            if array is not None
+        }
 
     @staticmethod
     def _grown(old: mx.array | None, like: mx.array, rows: int) -> mx.array:

@@ -91,6 +91,12 @@ class BlockDrafter:
     def arrays(self, state: BlockState) -> list[mx.array]:
         return state.context.arrays()
 
+    def buffers(self, state: BlockState) -> dict[str, mx.array]:
+        return state.context.buffers()
+
+    def restore(self, buffers: Mapping[str, mx.array], length: int) -> BlockState:
+        return BlockState(Context(self.descriptor, buffers, length))
+
     def hidden(self, state: BlockState, last: int, limit: int) -> mx.array:
         """Final hidden states of the slots [block, hidden], of which `limit` predictions will be used.
 

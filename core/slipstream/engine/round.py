@@ -5,7 +5,7 @@ Invariant between rounds: the target's cache and every drafter's context hold al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,21 +52,23 @@ class Decoding:
         self._target = target
         self._drafters = drafters
         self._options = options
-        self._prompt = list(prompt)
+        self.tokens = list(prompt)  # and what was committed since
         self._cache = cache
         self._constraint = constraint
         self._chooser = Chooser(options, target.vocabulary, prompt, constraint)
         self._last = prompt[-1]  # the newest committed token; after the prefill its own forward has not been run
-        self._committed = len(prompt)  # tokens of prompt and answer
         self._first_logits: mx.array | None = None
-        self._room = min(options.max_tokens, target.context - len(self._prompt))  # tokens that may still come
+        self._room = min(options.max_tokens, target.context - len(self.tokens))  # tokens that may still come
 
-    def prefill(self, chunk: int) -> Iterator[int]:
-        """Run the prompt, `chunk` tokens at a time. Yields how many are done after each."""
-        prompt = self._prompt
+    def prefill(self, chunk: int, stops: Collection[int] = ()) -> Iterator[int]:
+        """Run what the cache does not hold of the prompt, `chunk` tokens at a time. Yields how many are done each time.
+
+        `stops`: numbers of tokens at which to yield as well.
+        """
+        prompt = self.tokens
         while (done := self._cache.length) < len(prompt):
-            tokens = prompt[done : done + chunk]
-            is_last = done + chunk >= len(prompt)
+            tokens = prompt[done : min(done + chunk, *(stop for stop in stops if stop > done), len(prompt))]
+            is_last = done + len(tokens) == len(prompt)
             forward = self._target.forward(
                 mx.array(tokens, dtype=mx.int32), self._cache, self._drafters.taps, rows=1 if is_last else 0
             )
@@ -131,6 +133,11 @@ class Decoding:
         return self._constraint is not None and self._constraint.is_finished
 
     @property
+    def _committed(self) -> int:
+        """Tokens of prompt and answer."""
+        return len(self.tokens)
+
+    @property
     def room(self) -> int:
         """Tokens that may still come."""
         return self._room
@@ -153,7 +160,7 @@ class Decoding:
     def _finish_step(self, tokens: tuple[int, ...], decision: Decision, made: Round | None) -> Step:
         self._chooser.commit(tokens)
         self._last = tokens[-1]
-        self._committed += len(tokens)
+        self.tokens += tokens
         self._room -= len(tokens)
         assert self._cache.length == self._committed - 1
         assert set(self._drafters.lengths) == {self._committed - 1}

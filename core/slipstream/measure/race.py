@@ -149,7 +149,7 @@ def race(
 def _run(
     inbox: Inbox, prompt: Prompt, question: Question, mode: Mode, options: Options, trial: int, watch: Watch
 ) -> Run:
-    request = Request(prompt, replace(options, mode=mode))
+    request = Request(prompt, replace(options, mode=mode), reuse=False)
     steps: list[Step] = []
     began: float | None = None
 

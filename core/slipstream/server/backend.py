@@ -7,7 +7,6 @@ import functools
 import logging
 import sys
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +20,7 @@ from slipstream.prompt.output import OutputStyle, ToolCall
 from slipstream.server.errors import NotReady
 from slipstream.server.metrics import Metrics
 from slipstream.server.request_log import RequestLog
+from slipstream.store.calls import KeptCalls
 from slipstream.types import ModelInfo, Prompt
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STALLED_AFTER_S = 30.0  # a job is active and nothing moved: not healthy
-REMEMBERED_CALLS = 2048  # tool calls whose exact text is kept
 
 Result = TypeVar("Result")
 
@@ -71,6 +70,7 @@ class Backend:
         aliases: Iterable[str] = (),
         open_tokeniser: Callable[[ModelInfo], ServerTokeniser] = open_tokeniser,
         clock: Callable[[], float] = time.monotonic,
+        calls: KeptCalls | None = None,
     ) -> None:
         self.inbox = inbox
         self.aliases = tuple(aliases)  # names listed beside the model's own; any name at all is answered
@@ -82,7 +82,7 @@ class Backend:
         self._open_tokeniser = open_tokeniser
         self._tokeniser: tuple[ModelInfo, ServerTokeniser] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="slipstream-tokeniser")
-        self._calls: OrderedDict[str, ToolCall] = OrderedDict()
+        self._calls = calls or KeptCalls()
         self._clock = clock
         self._progress_s = clock()
 
@@ -169,13 +169,10 @@ class Backend:
 
     def remember(self, call: ToolCall) -> None:
         """Clients send a call back in other words; the exact text lets the prompt prefix match (clients/README 6)."""
-        self._calls[call.id] = call
-        self._calls.move_to_end(call.id)
-        while len(self._calls) > REMEMBERED_CALLS:
-            self._calls.popitem(last=False)
+        self._calls.remember(call)
 
     def recall(self, call_id: str) -> ToolCall | None:
-        return self._calls.get(call_id)
+        return self._calls.recall(call_id)
 
     def close(self) -> None:
         """After the server has stopped. Waits for work on the tokeniser that is under way."""

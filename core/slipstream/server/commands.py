@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import secrets
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from types import FrameType
+from typing import Any
 
 from slipstream.errors import SlipstreamError
 from slipstream.jobs import DEFAULT_LIMIT, Inbox
-from slipstream.server.admin import MAX_KEEP_ALIVE_S
+from slipstream.prompt.reuse import CacheDesk
+from slipstream.server.admin import MAX_KEEP_ALIVE_S, hooks_of
 from slipstream.server.app import DEFAULT_PORT, HttpServer
 from slipstream.server.auth import check_origins, is_loopback
 from slipstream.server.backend import Backend
 from slipstream.server.model_host import Known, ModelHost
 from slipstream.service import Engine
+from slipstream.store.calls import KeptCalls
 
 FOR_EVER = "forever"
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -82,8 +86,17 @@ def _seconds(text: str) -> float | None:
     return number
 
 
-def run(args: argparse.Namespace, models_of: Callable[[argparse.Namespace], Models]) -> int:
-    """Serves until Ctrl-C or SIGTERM."""
+def run(
+    args: argparse.Namespace,
+    models_of: Callable[[argparse.Namespace], Models],
+    *,
+    desk: CacheDesk | None = None,
+    calls: KeptCalls | None = None,
+) -> int:
+    """Serves until Ctrl-C or SIGTERM.
+
+    `desk`: of the engine's prefix cache. `calls`: where the exact text of tool calls is kept.
+    """
     try:
         origins = check_origins(args.allow_origin)
     except ValueError as error:
@@ -94,7 +107,7 @@ def run(args: argparse.Namespace, models_of: Callable[[argparse.Namespace], Mode
     if key is None and not is_loopback(args.host):
         key = f"slip-{secrets.token_urlsafe(24)}"
         print(f"Other machines can reach this address, so a key was made: {key}")
-    backend = Backend(Inbox(args.max_queue), aliases=args.alias)
+    backend = Backend(Inbox(args.max_queue), aliases=args.alias, calls=calls)
     try:
         models = models_of(args)
         host = ModelHost(
@@ -107,7 +120,8 @@ def run(args: argparse.Namespace, models_of: Callable[[argparse.Namespace], Mode
             keep_alive_s=args.keep_alive,
             pinned=args.pin,
         )
-        server = HttpServer(backend, args.host, args.port, key, origins=origins, models=host)
+        hooks = hooks_of(host) if desk is None else replace(hooks_of(host), **_cache_hooks(desk, calls))
+        server = HttpServer(backend, args.host, args.port, key, origins=origins, hooks=hooks, models=host)
     except SlipstreamError as error:
         backend.close()
         return _complain(error.message)
@@ -143,6 +157,20 @@ def _tell(backend: Backend, server: HttpServer, key: str | None) -> None:
     print(f"{info.name} is ready at {server.url}  (Ctrl-C stops)")
     print(f'  OpenAI:    base_url="{server.url}/v1"  (api_key: {shown})')
     print(f"  Anthropic: ANTHROPIC_BASE_URL={server.url}", flush=True)
+
+
+def _cache_hooks(desk: CacheDesk, calls: KeptCalls | None) -> dict[str, Any]:
+    """Of the admin routes. Both look at what the engine's thread holds, so they wait on threads of their own."""
+
+    async def show() -> Mapping[str, Any]:
+        return await asyncio.to_thread(desk.as_json)
+
+    async def clear() -> None:
+        await asyncio.to_thread(desk.clear)
+        if calls is not None:
+            await asyncio.to_thread(calls.clear)
+
+    return {"cache": show, "clear_cache": clear}
 
 
 def _complain(message: str) -> int:

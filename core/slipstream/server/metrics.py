@@ -114,6 +114,7 @@ class Metrics:
 def extras(timings: Timings) -> dict[str, Any]:
     """What Slipstream adds to an answer: the one set of figures, the same in the window and in every dialect."""
     kind = "ttft_cached_s" if timings.reused_tokens else "ttft_s"
+    short = timings.shortfall
     return {
         kind: round(timings.ttft_s, 4),
         "prefill_tps": round(timings.prefill_tps, 1),
@@ -123,6 +124,8 @@ def extras(timings: Timings) -> dict[str, Any]:
         "prompt_tokens": timings.prompt_tokens,
         "reused_tokens": timings.reused_tokens,
         "output_tokens": timings.output_tokens,
+        # Why no more of the prompt was reused, and from which token on.
+        **({} if short is None else {"not_reused": short.reason.value, "not_reused_from": short.position}),
     }
 
 
