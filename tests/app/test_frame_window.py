@@ -456,8 +456,10 @@ def test_tab_walks_from_the_sidebar_through_the_toolbar(qtbot: QtBot, loaded: Sh
     window.sidebar.list.setFocus()
     seen: list[QWidget] = []
     for _ in range(6):
-        seen.append(QApplication.focusWidget())
-        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        focus = QApplication.focusWidget()
+        assert focus is not None
+        seen.append(focus)
+        qtbot.keyClick(focus, Qt.Key.Key_Tab)
     assert window.pill in seen
     assert window.search in seen
     assert seen.index(window.pill) < seen.index(window.search)
