@@ -87,9 +87,7 @@ def context(session: Session, tmp_path: Path) -> Iterator[AppContext]:
 
 
 @pytest.fixture
-def shell(
-    qtbot: QtBot, context: AppContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Shell]:
+def shell(qtbot: QtBot, context: AppContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
     """The window and all around it, with empty screens. Nothing is shown or loaded."""
     monkeypatch.setattr(Place, "open", lambda _, app: Screen(app))
     made = Shell(context, tmp_path / "slipstream.log")
