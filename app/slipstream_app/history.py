@@ -115,8 +115,9 @@ MIGRATIONS = (
     CREATE INDEX messages_by_parent ON messages (parent);
     CREATE INDEX messages_running ON messages (state) WHERE state = 'running';
     CREATE TABLE traces (message INTEGER PRIMARY KEY REFERENCES messages ON DELETE CASCADE, data BLOB NOT NULL);
-    CREATE VIRTUAL TABLE found USING fts5 (text, content='', prefix='2 3 4 5',
-        tokenize='unicode61 remove_diacritics 2');
+    CREATE VIRTUAL TABLE found USING fts5 (
+        text, content='', prefix='2 3 4 5', tokenize='unicode61 remove_diacritics 2'
+    );
     """,
     # Defaults that the user saved for a model.
     "CREATE TABLE model_defaults (model TEXT PRIMARY KEY, parameters TEXT NOT NULL);",

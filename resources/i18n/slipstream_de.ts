@@ -477,14 +477,6 @@
 <context>
     <name>ChatScreen</name>
     <message>
-        <source>Find in this chat</source>
-        <translation>In diesem Chat suchen</translation>
-    </message>
-    <message>
-        <source>Done</source>
-        <translation>Fertig</translation>
-    </message>
-    <message>
         <source>Send all again</source>
         <translation>Wieder alles senden</translation>
     </message>
@@ -495,13 +487,6 @@
     <message>
         <source>New chat</source>
         <translation>Neuer Chat</translation>
-    </message>
-    <message numerus="yes">
-        <source>The first %n message(s) are not sent to the model any more.</source>
-        <translation>
-            <numerusform>Die erste Nachricht wird dem Modell nicht mehr gesendet.</numerusform>
-            <numerusform>Die ersten %n Nachrichten werden dem Modell nicht mehr gesendet.</numerusform>
-        </translation>
     </message>
     <message>
         <source>The chats could not be read. They were put aside, and a new list was begun.</source>
@@ -588,6 +573,13 @@
     <message>
         <source>{0} of {1}</source>
         <translation>{0} von {1}</translation>
+    </message>
+    <message numerus="yes">
+        <source>The first %n message(s) are no longer sent to the model.</source>
+        <translation>
+            <numerusform>Die erste Nachricht wird dem Modell nicht mehr gesendet.</numerusform>
+            <numerusform>Die ersten %n Nachrichten werden dem Modell nicht mehr gesendet.</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -893,6 +885,17 @@
     <message>
         <source>Downloaded and checked</source>
         <translation>Geladen und geprüft</translation>
+    </message>
+</context>
+<context>
+    <name>FindBar</name>
+    <message>
+        <source>Find in this chat</source>
+        <translation>In diesem Chat suchen</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>Fertig</translation>
     </message>
 </context>
 <context>
@@ -1235,6 +1238,10 @@
     <message>
         <source>A folder with models</source>
         <translation>Ein Ordner mit Modellen</translation>
+    </message>
+    <message>
+        <source>Check whether it fits</source>
+        <translation>Prüfen, ob es passt</translation>
     </message>
 </context>
 <context>

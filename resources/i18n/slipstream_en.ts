@@ -24,13 +24,6 @@
 <context>
     <name>ChatScreen</name>
     <message numerus="yes">
-        <source>The first %n message(s) are not sent to the model any more.</source>
-        <translation>
-            <numerusform>The first message is not sent to the model any more.</numerusform>
-            <numerusform>The first %n messages are not sent to the model any more.</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
         <source>Reply finished, %n token(s)</source>
         <translation>
             <numerusform>Reply finished, %n token</numerusform>
@@ -42,6 +35,13 @@
         <translation>
             <numerusform>Send the oldest message no longer?</numerusform>
             <numerusform>Send the oldest %n messages no longer?</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The first %n message(s) are no longer sent to the model.</source>
+        <translation>
+            <numerusform>The first message is no longer sent to the model.</numerusform>
+            <numerusform>The first %n messages are no longer sent to the model.</numerusform>
         </translation>
     </message>
 </context>

@@ -24,6 +24,7 @@ from slipstream_app.bridge.server import ServerOff, ServerOn
 from slipstream_app.bridge.session import Session
 from slipstream_app.main import make_context
 from slipstream_app.settings import Settings
+from slipstream_app.widgets.message import Actions
 from slipstream_app.windows.shell import Shell
 from tiny_runs import write_byte_drafter, write_target
 
@@ -124,7 +125,7 @@ class Walk:
         chat: Walker = self.window.screen_now
         first, message = chat.chats.chat, chat.chats.path[-1].id
         self.wait(lambda: chat.transcript.widget_of(message) is not None and chat.transcript.is_settled)
-        chat.transcript.widget_of(message).tools.branch.click()
+        self.click(chat.transcript.widget_of(message).findChild(Actions).branch)
         self.wait(lambda: chat.chats.chat != first)
 
     def search(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import sys
 import tempfile
 import threading
@@ -30,6 +31,7 @@ from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 
 from fakes import INFO, FakeEngine, FakeTokeniser, Script  # noqa: E402
 from slipstream.jobs import Job  # noqa: E402
+from slipstream.server.backend import Backend  # noqa: E402
 from slipstream.types import Mode  # noqa: E402
 from slipstream_app import strings  # noqa: E402
 from slipstream_app.bridge.pair import PairChoice  # noqa: E402
@@ -75,6 +77,8 @@ def main() -> int:
     application = QApplication([])
     strings.install(application, "en")
     chat_prompt._open = lambda _: FakeTokeniser()
+    assert Backend.__init__.__kwdefaults__ is not None
+    Backend.__init__.__kwdefaults__["open_tokeniser"] = lambda _: FakeTokeniser()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["HOME"] = name  # the agents' files and the models of this machine are nobody's business
@@ -85,6 +89,12 @@ def main() -> int:
         studio.close()
     application.quit()
     return 0
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
 
 
 def script(job: Job) -> Script:
@@ -103,7 +113,7 @@ class Studio:
         info = replace(info, drafters=(Mode.DSPARK, Mode.DFLASH))
         self.session = Session(lambda _: FakeEngine(script, info))
         context = make_context(self.session, Settings(folder / "settings.ini"), folder)
-        context.settings.set("server/port", 8766)
+        context.settings.set("server/port", free_port())
         context.settings.remember("recent_pairs", "[]")
         self.shell = Shell(context, folder / "slipstream.log")
         self.app, self.window = context, self.shell.window

@@ -288,6 +288,8 @@ class Chats(QObject):
             reply.abandon()
         for verification in list(self._verifications.values()):
             verification.cancel()
+        self._count_timer.stop()
+        self._undo.stop()  # the next start deletes for good
 
     @Slot()
     def _reply_changed(self) -> None:

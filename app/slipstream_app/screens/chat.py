@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -42,6 +42,7 @@ from slipstream_app.widgets.speed_popover import SpeedPopover
 from slipstream_app.widgets.transcript import Transcript
 
 LIST_WIDTH = 220
+WARM_MS = 1500  # after the screen is there, with the window long shown
 NARROW = 760  # below, the list of chats is hidden while the drawer is open
 
 
@@ -60,6 +61,7 @@ class ChatScreen(Screen):
         self.composer = Composer(theme)
         self.drawer = ParametersDrawer(theme)
         self.drawer.hide()
+        self._is_closed = False
         self._editing: int | None = None
         self._why: SpeedPopover | None = None
         self._why_message: Message | None = None
@@ -71,6 +73,7 @@ class ChatScreen(Screen):
         self._on_setting("chat/return_sends")
         self._on_opened()
         self._say_problem()
+        QTimer.singleShot(WARM_MS, self.prompter.warm)
 
     # Its parts.
 
@@ -203,6 +206,12 @@ class ChatScreen(Screen):
         return lambda: self.app.navigator.go("chat", {"chat": hit.chat, "message": hit.message})
 
     def closing(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.app.bus.status_changed.disconnect(
+            self._on_status
+        )  # the history will be closed before the engine has ended
         self.drawer.flush()
         if self.chats.chat is not None:
             self.app.settings.remember("chat", self.chats.chat)
