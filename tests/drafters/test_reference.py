@@ -81,7 +81,7 @@ class Dense:
         out = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6)
         return out if name is None else out * (self.w[f"{name}.weight"] + self.says.offset)
 
-    def rope(self, x: Array, positions: Array) -> Array:
+    def rope(self, x: Array, positions: NDArray[Any]) -> Array:
         """x [n, heads, head_dim]."""
         says, dims = self.says, self.says.turned
         pairs = np.arange(dims // 2)
@@ -108,7 +108,7 @@ class Dense:
         one, two = np.split(turned, 2, axis=-1)
         return np.concatenate([one * cos - two * sin, two * cos + one * sin, rest], axis=-1)
 
-    def keys_and_values(self, layer: int, x: Array, positions: Array) -> tuple[Array, Array]:
+    def keys_and_values(self, layer: int, x: Array, positions: NDArray[Any]) -> tuple[Array, Array]:
         at = f"layers.{layer}.self_attn."
         keys = (x @ self.w[at + "k_proj.weight"].T).reshape(len(x), -1, td.HEAD_DIM)
         values = keys

@@ -46,7 +46,8 @@ def ask(
     engine: MlxEngine, prompt: Sequence[int], *, cancel_at: int | None = None, **options: Any
 ) -> tuple[list[int], Timings]:
     """The ids, with events that say what they promise."""
-    chosen = Options(**{"ignore_eos": True, "max_tokens": 12, **options})
+    given: dict[str, Any] = {"ignore_eos": True, "max_tokens": 12, **options}
+    chosen = Options(**given)
     job = Job(Request(Tokens(tuple(prompt)), chosen), lambda _: None)
     ids: list[int] = []
     first: int | None = None

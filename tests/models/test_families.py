@@ -20,8 +20,9 @@ from mlx_lm.models.cache import ArraysCache, KVCache
 
 import tiny_families
 from slipstream.models import backend
-from slipstream.models.cache import ROUND, StateCache, TargetCache, WindowCache
+from slipstream.models.cache import ROUND, TargetCache, WindowCache
 from slipstream.models.host import ints
+from slipstream.models.recurrence import StateCache
 from slipstream.models.target import EMBEDDING_TAP, Target
 from tiny_families import FAMILIES, RECURRENT
 
@@ -43,6 +44,8 @@ def arrays(cache: TargetCache) -> list[mx.array | None]:
         assert isinstance(layer, KVCache)
         is_window = isinstance(layer, WindowCache)
         end = layer.offset - (layer.dropped if is_window else 0)
+        assert layer.keys is not None
+        assert layer.values is not None
         start = max(0, end - layer.window + 1) if is_window else 0
         out += [layer.keys[..., start:end, :], layer.values[..., start:end, :]]
     return out

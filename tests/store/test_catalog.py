@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from slipstream.errors import InvalidRequest
 from slipstream.store import catalog
-from slipstream.store.catalog import KINDS, load, stem_of
+from slipstream.store.catalog import KINDS, Catalog, load, stem_of
+
+Reader = Callable[[str], Catalog]
 
 SEEDS = {
     *("Gemma-4", "Qwen3", "Qwen3.6", "Qwen3.8", "Muse-Glimmer", "Nemotron"),
@@ -43,7 +46,7 @@ source = "a test"
 
 
 @pytest.fixture
-def read(tmp_path: Path):
+def read(tmp_path: Path) -> Reader:
     def from_text(text: str) -> catalog.Catalog:
         (tmp_path / "catalog.toml").write_text(text)
         return load(tmp_path / "catalog.toml")
@@ -122,7 +125,7 @@ def test_search_wants_every_word() -> None:
     assert catalog.default().search("qwen3.8 llama") == []
 
 
-def test_a_good_file_is_read(read) -> None:
+def test_a_good_file_is_read(read: Reader) -> None:
     found = read(GOOD)
     assert [target.name for target in found.targets] == ["A", "B"]
     assert found.targets[1].drafters[0].taps == (1, 2)
@@ -145,7 +148,7 @@ def line_of(text: str, part: str) -> int:
         ("acceptance = 4.5", "acceptance = 4..5", "Invalid"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_line(read, old: str, new: str, says: str) -> None:
+def test_what_is_wrong_is_refused_with_its_line(read: Reader, old: str, new: str, says: str) -> None:
     text = GOOD.replace(old, new)
     with pytest.raises(InvalidRequest, match=re.escape(says).replace("Invalid", "(Invalid|Expected)")) as caught:
         read(text)
@@ -153,7 +156,7 @@ def test_what_is_wrong_is_refused_with_its_line(read, old: str, new: str, says: 
     assert f"line {number}" in caught.value.message
 
 
-def test_unknown_tables_and_missing_keys_are_refused(read) -> None:
+def test_unknown_tables_and_missing_keys_are_refused(read: Reader) -> None:
     with pytest.raises(InvalidRequest, match="line 1: unknown key 'targets'"):
         read("[[targets]]\nname = 'A'\n")
     with pytest.raises(InvalidRequest, match="line 8: source is missing"):

@@ -108,18 +108,23 @@ def test_the_cache_is_as_large_as_mlx_lm_makes_it(name: str) -> None:
             case shape.Fixed(), mlx_caches.ArraysCache():
                 assert layer.bytes(ROWS, 4) == sum(array.nbytes for array in theirs.cache if array is not None)
             case shape.Rows(window=None), mlx_caches.KVCache():
-                assert layer.bytes(ROWS, 4) == theirs.keys.nbytes + theirs.values.nbytes
+                assert layer.bytes(ROWS, 4) == nbytes(theirs)
             case shape.Rows(window=16), mlx_caches.RotatingKVCache():
-                assert layer.values * ROWS * 4 == theirs.keys.nbytes + theirs.values.nbytes
+                assert layer.values * ROWS * 4 == nbytes(theirs)
                 assert layer.bytes(100_000, 4) <= layer.values * 4 * 2 * shape.STEP  # however long the context
             case _:
                 pytest.fail(f"{layer} for a {type(theirs).__name__}")
 
 
+def nbytes(cache: Any) -> int:
+    return cache.keys.nbytes + cache.values.nbytes
+
+
 def test_a_packed_cache_is_as_large_as_mlx_lm_makes_it() -> None:
     cache = mlx_caches.QuantizedKVCache(group_size=shape.KV_GROUP, bits=4)
     cache.update_and_fetch(mx.zeros((1, 2, ROWS, 32)), mx.zeros((1, 2, ROWS, 32)))
-    real = sum(array.nbytes for part in (cache.keys, cache.values) for array in part)
+    packed: Any = (cache.keys, cache.values)
+    real = sum(array.nbytes for part in packed for array in part)
     assert shape.Rows(2 * 2 * 32).bytes(ROWS, 4, kv_bits=4) == real
 
 
