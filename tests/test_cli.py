@@ -332,6 +332,48 @@ def test_ctrl_c_prints_what_was_made_and_exits_130(root: Path) -> None:
     assert "tokens per round" in err
 
 
+@pytest.mark.parametrize("entry", ["slipstream", "slipstream_app.command"])
+def test_ctrl_c_while_starting_ends_without_a_traceback(entry: str) -> None:
+    """Stopped at moments spread over the start-up; Python's own, before any code of ours, is left out."""
+    program = (
+        f"from {'slipstream.__main__' if entry == 'slipstream' else entry} import main\n"
+        "import sys, os, signal, threading, time\n"
+        "delay = float(sys.argv.pop())\n"
+        "def stop():\n"
+        "    time.sleep(delay)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=stop, daemon=True).start()\n"
+        "sys.argv[1:] = ['agents', 'pi', 'show', '--url', 'http://127.0.0.1:9']\n"
+        "sys.exit(main())\n"
+    )
+    for delay in ("0.05", "0.2", "0.6"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, delay], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert "Traceback" not in done.stderr, (delay, done.stderr)
+        assert done.returncode in (-signal.SIGINT, 130, 0, 1), delay
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_terminal_of_few_characters_gets_escapes_and_whole_json(root: Path, encoding: str) -> None:
+    env = os.environ | {"PYTHONIOENCODING": encoding}
+    for arguments in (("--help",), ("generate", "--help"), ("--version",)):
+        done = subprocess.run([*COMMAND, *arguments], capture_output=True, env=env, timeout=120, check=False)
+        assert done.returncode == 0 and b"Traceback" not in done.stderr, done.stderr
+    missing = subprocess.run(
+        [*COMMAND, "generate", "--model", "./gibt-es-nicht-ä€🦙", "--prompt", "x"],
+        capture_output=True, env=env, cwd=root, timeout=120, check=False,
+    )  # fmt: skip
+    assert missing.returncode == 2 and b"Traceback" not in missing.stderr
+    prompt = ("generate", "--json", "--raw-prompt", "--prompt", "ä€🦙", "--model", "./random")
+    asked = subprocess.run(
+        [*COMMAND, *prompt, "--max-tokens", "20", "--temperature", "2", "--seed", "3"],
+        capture_output=True, env=env, cwd=root, timeout=120, check=False,
+    )  # fmt: skip
+    assert asked.returncode == 0, asked.stderr
+    assert any(ord(character) > 127 for character in json.loads(asked.stdout.decode(encoding))["text"])
+
+
 @pytest.mark.slow
 def test_ctrl_c_with_json_prints_the_object(root: Path) -> None:
     running = process(root, "generate", *ALPHABET, "--json", "--mode", "baseline", "--max-tokens", "3900")

@@ -130,3 +130,29 @@ def test_jobs_have_numbers_of_their_own_and_know_when_they_came() -> None:
     one, two = job(), job()
     assert one.number < two.number
     assert one.queued_s <= two.queued_s <= time.monotonic()
+
+
+def test_whoever_left_the_queue_is_told_at_once_and_makes_room() -> None:
+    inbox, said = Inbox(limit=2), [list[Event](), list[Event]()]
+    jobs = [job(events) for events in said]
+    for each in jobs:
+        inbox.put(each)
+    jobs[0].cancel()
+    newcomer = job()
+    inbox.put(newcomer)  # the queue was full of one that nobody waits for
+    ended = said[0][-1]
+    assert isinstance(ended, Done) and ended.reason is Finish.CANCELLED
+    jobs[1].cancel()
+    inbox.drop_cancelled()
+    inbox.drop_cancelled()
+    assert [type(event) for event in said[1]] == [Queued, Done]
+    assert inbox.get(wait=False) is newcomer and len(inbox) == 0
+
+
+def test_a_choosy_taker_leaves_the_others_in_order() -> None:
+    inbox, jobs = Inbox(), [job(), job(), job()]
+    for each in jobs:
+        inbox.put(each)
+    assert inbox.get(only=lambda one: one is jobs[1]) is jobs[1]
+    assert inbox.get(wait=False, only=lambda _: False) is None
+    assert [inbox.get(), inbox.get()] == [jobs[0], jobs[2]]

@@ -26,8 +26,8 @@ from slipstream.events import (
     Working,
 )
 from slipstream.jobs import Inbox, Job
-from slipstream.service import serve
-from slipstream.types import ModelInfo, Request, Text
+from slipstream.service import SHORT_PROMPT, serve
+from slipstream.types import ModelInfo, Request, Text, Tokens
 
 INFO = ModelInfo("toy", "/toy", 100, 10, (), "float32", "none", (1,))
 TIMINGS = Timings(0, 0, 0, 0, 1, 0, 1, 0)
@@ -47,8 +47,11 @@ class Toy:
     def run(self, job: Job) -> Iterator[Event]:
         self.thread = threading.current_thread()
         prompt = job.request.prompt
-        assert isinstance(prompt, Text)
-        words = prompt.text.split()
+        if isinstance(prompt, Tokens):
+            words = ["short" if len(prompt.ids) <= SHORT_PROMPT else "tokens"]
+        else:
+            assert isinstance(prompt, Text)
+            words = prompt.text.split()
         yield Prefill(0, len(words), 0)
         for word in words:
             if job.is_cancelled:
@@ -256,3 +259,36 @@ def test_a_cancelled_job_still_waiting_ends_with_done_when_the_engine_never_open
     said = whole(events)
     assert isinstance(said[-1], Done)
     assert said[-1].reason is Finish.CANCELLED
+
+
+def test_a_short_prompt_does_not_wait_for_long_ones_that_have_taken_every_place() -> None:
+    with serving(max_active=1) as served:
+        _, long = served.ask("gate long1 long2 long3")
+        assert served.engine.at_gate.acquire(timeout=10)
+        _, other = served.ask("other")  # of unknown length: waits
+        events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        served.inbox.put(Job(Request(Tokens((1,) * SHORT_PROMPT)), events.put))
+        too_long: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        served.inbox.put(Job(Request(Tokens((1,) * (SHORT_PROMPT + 1))), too_long.put))
+        served.engine.gate.release()
+        whole(events)
+        for later in (long, other, too_long):
+            whole(later)
+    order = served.engine.order
+    assert order.index("short") < order.index("long3") < order.index("other") < order.index("tokens")
+
+
+def test_a_cancelled_job_has_the_next_turn_and_one_in_the_queue_ends_without_any() -> None:
+    with serving(max_active=2) as served:
+        first, one = served.ask("a gate b c")
+        assert served.engine.at_gate.acquire(timeout=10)
+        _, two = served.ask("d e f")
+        waiting, three = served.ask("never")
+        waiting.cancel()
+        first.cancel()
+        served.engine.gate.release()
+        ended = whole(three)[-1]
+        assert isinstance(ended, Done) and ended.reason is Finish.CANCELLED
+        assert text(whole(one)) in ("a gate", "a gate b")
+        assert text(whole(two)) == "d e f"
+    assert "never" not in served.engine.order

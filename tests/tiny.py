@@ -12,13 +12,13 @@ import mlx.nn as nn
 from mlx.utils import tree_flatten, tree_unflatten
 from mlx_lm.models import llama, qwen3
 
-from slipstream.drafters import formats
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.protocol import Draw, Proposal
 from slipstream.models.host import ints
 from slipstream.models.target import Target
 from slipstream.types import Mode
+from tiny_drafters import Parts, random_weights
 
 VOCABULARY = 96
 HIDDEN = 64
@@ -110,26 +110,17 @@ def write_drafter(folder: Path, mode: Mode, *, own_tables: bool = False, seed: i
     folder.mkdir(parents=True, exist_ok=True)
     settings = drafter_config(mode, **config)
     (folder / "config.json").write_text(json.dumps(settings))
-    weights: dict[str, mx.array] = {"fc.weight": mx.zeros((HIDDEN, len(TAPS) * HIDDEN))}
-    if mode is Mode.DSPARK:
-        weights |= {
-            "markov_head.markov_w1.weight": mx.zeros((VOCABULARY, 32)),
-            "confidence_head.proj.weight": mx.zeros((1, HIDDEN + 32)),
-        }
-        if settings["markov_head_type"] == "gated":
-            weights["markov_head.gate_proj.weight"] = mx.zeros((32, HIDDEN + 32))
-        if settings["markov_head_type"] == "rnn":
-            weights["markov_head.joint_proj.weight"] = mx.zeros((96, HIDDEN + 64))
-    if own_tables:
-        weights |= {"embed_tokens.weight": mx.zeros((1,)), "lm_head.weight": mx.zeros((1,))}
-    described = formats._describe(mode, settings, weights)
-    shapes = formats.expected_shapes(described) | {"fc.weight": tuple(weights["fc.weight"].shape)}
-    keys = iter(mx.random.split(mx.random.key(seed), len(shapes)))
-    tensors = {
-        name: mx.ones(shape) if "norm" in name else mx.random.normal(shape, key=next(keys)) * shape[-1] ** -0.5
-        for name, shape in shapes.items()
-    }
-    mx.save_safetensors(str(folder / "model.safetensors"), tensors)
+    is_dspark = mode is Mode.DSPARK
+    parts = Parts(
+        markov=settings["markov_head_type"] if is_dspark else "",
+        confidence=is_dspark,
+        embed=own_tables,
+        head=own_tables,
+        taps=len(TAPS),
+        hidden=HIDDEN,
+        vocabulary=VOCABULARY,
+    )
+    mx.save_safetensors(str(folder / "model.safetensors"), random_weights(parts, seed))
     return folder
 
 
@@ -147,6 +138,12 @@ class Half:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._drafter, name)
+
+    def buffers(self, state: Any) -> Any:
+        return self._drafter.buffers(state)
+
+    def restore(self, buffers: Any, length: int) -> Any:
+        return self._drafter.restore(buffers, length)
 
     def propose(self, state: Any, last: int, limit: int, draw: Draw) -> Proposal:
         proposal = self._drafter.propose(state, last, limit, draw)

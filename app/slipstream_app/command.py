@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
+import signal
 import sys
-
-from slipstream import cli
 
 RACE = "uv run slipstream race"
 
 
 def main() -> int:
+    # Until the command runs, and after it, Ctrl-C just ends the process: Python would print where it was importing.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if not sys.argv[1:]:
+        return open_window()  # without the command line's imports, which take longer than the window
+    from slipstream import cli
+
     return cli.main(without_command=open_window)
 
 
-def open_window() -> int:
+def open_window(*, is_hidden: bool = False) -> int:
     """Open the window, or say why not and what to do instead."""
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         print(f"There is no display to open a window on. The same race, in the terminal:  {RACE}")
         return 0
-    if importlib.util.find_spec("PySide6") is None:
+    from importlib.util import find_spec
+
+    if find_spec("PySide6") is None:
         print(f"The window needs PySide6 (pip install PySide6-Essentials). Without it:  {RACE}")
         return 0
     from slipstream_app.main import run
 
-    return run()
+    return run(is_hidden=is_hidden)

@@ -1,31 +1,71 @@
-"""Starts the app: Qt, the engine's thread, the window."""
+"""Starts the app: Qt, the window, then the engine's thread. Imports neither MLX nor charts."""
 
 from __future__ import annotations
 
-import argparse
+import logging
+import os
 import sys
+from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
-from slipstream.commands.options import add_pair, open_pair
-from slipstream.service import Engine
-from slipstream.types import Mode
+from slipstream.store.paths import data_dir
+from slipstream_app import log, strings
 from slipstream_app.bridge.session import Session
-from slipstream_app.windows.main_window import MainWindow
+from slipstream_app.history import open_history
+from slipstream_app.models.requests import RequestTable
+from slipstream_app.models.telemetry import Telemetry
+from slipstream_app.models.telemetry_history import TelemetryHistory
+from slipstream_app.screens.base import AppContext, Navigator
+from slipstream_app.settings import Settings
+from slipstream_app.theme import Theme
+from slipstream_app.widgets.banner import Banners
+from slipstream_app.windows.shell import Shell
 
 
-def run() -> int:
+def make_context(session: Session, settings: Settings, folder: Path) -> AppContext:
+    """`folder`: where chats and the history of speeds are kept."""
+    telemetry, speeds = Telemetry(), TelemetryHistory(folder / "speeds.db")
+    requests = RequestTable(session.server)
+    telemetry.listen(session.bus)
+    telemetry.ended.connect(speeds.add)
+    session.bus.server_changed.connect(requests.on_server)
+    requests.changed.connect(telemetry.on_request)
+    return AppContext(
+        session=session,
+        bus=session.bus,
+        settings=settings,
+        theme=Theme(),
+        banners=Banners(),
+        navigator=Navigator(),
+        server=session.server,
+        history=open_history(folder / "chats.db"),
+        telemetry=telemetry,
+        speeds=speeds,
+        requests=requests,
+    )
+
+
+def run(*, is_hidden: bool = False) -> int:
     app = QApplication(sys.argv[:1])
     app.setApplicationName("Slipstream")
-    session = Session(open_demo, "the built-in pair")
-    window = MainWindow(session)
-    window.show()
-    session.start()
-    return app.exec()
-
-
-def open_demo() -> Engine:
-    """The built-in pair with both drafters. On the engine's thread."""
-    parser = argparse.ArgumentParser()
-    add_pair(parser)
-    return open_pair(parser.parse_args([]), (Mode.DSPARK, Mode.DFLASH))
+    app.setOrganizationName("Slipstream")
+    app.setQuitOnLastWindowClosed(False)
+    log_file = log.start(data_dir() / "logs")
+    settings = Settings()
+    strings.install(app, settings.text("general/language"))
+    session = Session()
+    context = make_context(session, settings, data_dir())
+    shell = Shell(context, log_file)
+    shell.ended.connect(app.quit)
+    shell.open(is_hidden=is_hidden)
+    code = app.exec()
+    is_clean = session.stop()
+    context.history.close()
+    context.speeds.close()
+    if not is_clean:  # a thread hangs in MLX, and Python would wait for it for ever
+        logging.getLogger(__name__).warning("left with the engine still busy")
+        logging.shutdown()
+        os._exit(code)
+    del shell
+    return code

@@ -3,42 +3,78 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 from slipstream import __version__
+from slipstream.commands.output import can_say_everything
 from slipstream.errors import SlipstreamError
 from slipstream.models.backend import prepare
 
 
 def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[], int] | None = None) -> int:
     """Run a command; with none given, `without_command` (the app opens its window there)."""
+    _say_what_the_terminal_cannot()
+    with _interruptible():
+        try:
+            return _run(arguments, without_command)
+        except SlipstreamError as error:
+            print(f"slipstream: {error.message}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            return 130
+        except BrokenPipeError:
+            # Whoever read our output has gone; Python would complain again when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+
+
+def _run(arguments: Sequence[str] | None, without_command: Callable[[], int] | None) -> int:
     # Before anything imports MLX.
     blas = prepare()
     parser = _parser()
     args = parser.parse_args(arguments)
-    run: Callable[[argparse.Namespace], int] | None = args.run
     if args.version:
-        run = lambda _: _print(_versions(str(blas) if blas else "MLX's own"))  # noqa: E731 - one of three
-    elif run is None:
-        run = lambda _: without_command() if without_command else _print(parser.format_help())  # noqa: E731
-    try:
+        print(_versions(str(blas) if blas else "MLX's own"))
+        return 0
+    run: Callable[[argparse.Namespace], int] | None = args.run
+    if run is not None:
         return run(args)
-    except SlipstreamError as error:
-        print(f"slipstream: {error.message}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # Whoever read our output has gone; Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    if without_command is not None:
+        return without_command()
+    parser.print_help()
+    return 0
+
+
+@contextmanager
+def _interruptible() -> Generator[None]:
+    """Ctrl-C raises KeyboardInterrupt in here, also where the entry point had it end the process."""
+    before = signal.getsignal(signal.SIGINT)
+    is_ours = threading.current_thread() is threading.main_thread() and before is signal.SIG_DFL
+    if is_ours:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGINT, before)
+
+
+def _say_what_the_terminal_cannot() -> None:
+    """A terminal of few characters gets the others as escapes; an error in the middle of an answer helps nobody."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not can_say_everything(stream):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _parser() -> argparse.ArgumentParser:
     from slipstream.agents import commands as agents
-    from slipstream.commands import generate, race, serve, verify
+    from slipstream.commands import generate, models, race, serve, verify
 
     parser = argparse.ArgumentParser(
         prog="slipstream",
@@ -47,15 +83,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print versions and exit")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="")
-    for command in (generate, race, serve, verify):
+    for command in (generate, race, serve, verify, models):
         command.add_parser(commands)
     agents.add_parsers(commands)
     return parser
-
-
-def _print(text: str) -> int:
-    print(text)
-    return 0
 
 
 def _versions(blas: str) -> str:

@@ -8,6 +8,15 @@ SlipstreamError
 ├── UnsupportedModel    we do not know this architecture or format: choose another
 ├── PairMismatch        the drafter was made for another target: choose its own
 ├── WontFit             not enough memory: smaller model, or shorter context
+├── DownloadFailed      the hub or the disk said no; what was fetched is kept
+│   ├── TokenNeeded     the hub wants to know who asks (401): paste a token
+│   ├── LicenceNeeded   its publisher asks to accept terms (403): open the model's page
+│   ├── NotOnHub        no such repository, revision or file (404): check the name
+│   ├── RateLimited     too many requests (429): wait `retry_after_s`
+│   ├── Unreachable     no network, time-outs, a hub in trouble: try again
+│   ├── DiskFull        too little room: free space, or choose another folder
+│   ├── DamagedDownload the bytes are not what the hub promised, twice: try again later
+│   └── FormatRefused   nothing there may or can be loaded: choose another repository
 ├── Busy                the queue is full: try again in `retry_after_s`
 ├── EngineFaulted       a forward pass failed, caches cannot be trusted: reload
 └── Closed              the engine is shutting down
@@ -63,6 +72,46 @@ class PairMismatch(SlipstreamError):
 
 class WontFit(SlipstreamError):
     code = "wont_fit"
+
+
+class DownloadFailed(SlipstreamError):
+    code = "download_failed"
+
+
+class TokenNeeded(DownloadFailed):
+    code = "token_needed"
+
+
+class LicenceNeeded(DownloadFailed):
+    code = "licence_needed"
+
+
+class NotOnHub(DownloadFailed):
+    code = "not_on_hub"
+
+
+class RateLimited(DownloadFailed):
+    code = "rate_limited"
+
+    def __init__(self, message: str, retry_after_s: float, **facts: object) -> None:
+        super().__init__(message, retry_after_s=retry_after_s, **facts)
+        self.retry_after_s = retry_after_s
+
+
+class Unreachable(DownloadFailed):
+    code = "unreachable"
+
+
+class DiskFull(DownloadFailed):
+    code = "disk_full"
+
+
+class DamagedDownload(DownloadFailed):
+    code = "damaged_download"
+
+
+class FormatRefused(DownloadFailed):
+    code = "format_refused"
 
 
 class Busy(SlipstreamError):

@@ -24,6 +24,25 @@ def decode_tps(tokens: int, first_s: float, last_s: float) -> float:
     return (tokens - 1) / (last_s - first_s) if tokens > 1 and last_s > first_s else 0.0
 
 
+class Miss(StrEnum):
+    """Why less of a prompt was reused than a kept one could have given."""
+
+    OFF = "off"  # prompts are not kept, or not for this request
+    NEW = "new"  # nothing was kept yet
+    IDENTITY = "identity"  # what is kept was made by another model, quantisation, type or version
+    DIFFERS = "differs"  # the first token that no kept prompt has there
+    EVICTED = "evicted"  # it was kept, and gave way to others
+    PART = "part"  # it was kept without the state of this request's drafter
+    CHECKPOINT = "checkpoint"  # a recurrent layer's state was not kept at that token, only before it
+    DAMAGED = "damaged"  # a file on disk is not what was written
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    reason: Miss
+    position: int  # in tokens from the beginning of the prompt
+
+
 @dataclass(frozen=True, slots=True)
 class Timings:
     """Seconds on one monotonic clock, and what was done between them."""
@@ -36,6 +55,7 @@ class Timings:
     reused_tokens: int
     output_tokens: int
     rounds: int
+    shortfall: Shortfall | None = None  # why `reused_tokens` are no more
 
     @property
     def ttft_s(self) -> float:
@@ -115,6 +135,11 @@ class Done:
     timings: Timings
     prompt_ids: tuple[int, ...]
     stop: str | None = None  # the stop string that matched
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether the answer ended before the model ended it."""
+        return self.reason is not Finish.STOP or self.stop is not None
 
 
 @dataclass(frozen=True, slots=True)

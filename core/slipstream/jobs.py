@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from slipstream.errors import Busy, Closed
-from slipstream.events import Done, Event, Failed, Queued
+from slipstream.events import Done, Event, Failed, Finish, Queued, Timings
 from slipstream.types import Request
 
 Sink = Callable[[Event], None]  # called on the engine thread; must not block
@@ -28,10 +28,13 @@ class Job:
         self.request = request
         self.sink = sink
         self.queued_s = time.monotonic()
+        self.cancelled_s: float | None = None  # when it was first taken back
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:
         """From any thread. Takes effect within one round or one prefill chunk; the job still ends with Done."""
+        if self.cancelled_s is None:
+            self.cancelled_s = time.monotonic()
         self._cancelled.set()
 
     @property
@@ -54,18 +57,41 @@ class Inbox:
             if self._is_closed:
                 raise Closed("the engine is shutting down")
             if len(self._jobs) >= self._limit:
+                self._drop_cancelled()
+            if len(self._jobs) >= self._limit:
                 raise Busy(len(self._jobs))
             # Said before the engine can take the job, so that Queued is always a job's first event.
             job.sink(Queued(len(self._jobs)))
             self._jobs.append(job)
             self._changed.notify()
 
-    def get(self, *, wait: bool = True) -> Job | None:
-        """The next job. None when there is none and `wait` is off, or once the inbox is closed and empty."""
+    def get(self, *, wait: bool = True, only: Callable[[Job], bool] = lambda _: True) -> Job | None:
+        """The next job of those that `only` lets pass.
+
+        None when there is none and `wait` is off, or once the inbox is closed and empty.
+        """
         with self._changed:
             while wait and not self._jobs and not self._is_closed:
                 self._changed.wait()
-            return self._jobs.popleft() if self._jobs else None
+            found = next((index for index, job in enumerate(self._jobs) if only(job)), None)
+            if found is None:
+                return None
+            job = self._jobs[found]
+            del self._jobs[found]
+            return job
+
+    def drop_cancelled(self) -> None:
+        """End the waiting jobs that nobody wants any more, with the Done that each must have."""
+        with self._changed:
+            self._drop_cancelled()
+
+    def _drop_cancelled(self) -> None:
+        gone = [job for job in self._jobs if job.is_cancelled]
+        if not gone:
+            return
+        self._jobs = deque(job for job in self._jobs if not job.is_cancelled)
+        for job in gone:
+            job.sink(cancelled_before_start(job))
 
     def close(self) -> None:
         """No more jobs. Those waiting and the one running are cancelled; each still ends with its own event."""
@@ -81,6 +107,11 @@ class Inbox:
 
     def __len__(self) -> int:
         return len(self._jobs)
+
+
+def cancelled_before_start(job: Job) -> Done:
+    now = time.monotonic()
+    return Done(Finish.CANCELLED, Timings(job.queued_s, now, now, now, 0, 0, 0, 0), ())
 
 
 class Waiting:

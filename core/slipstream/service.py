@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from slipstream.errors import EngineFaulted, SlipstreamError
-from slipstream.events import Done, Event, Failed, Faulted, Finish, Loading, Ready, Status, Timings, Working
-from slipstream.jobs import Inbox, Job
-from slipstream.types import ModelInfo
+from slipstream.events import Done, Event, Failed, Faulted, Loading, Ready, Status, Working
+from slipstream.jobs import Inbox, Job, cancelled_before_start
+from slipstream.types import ModelInfo, Tokens
 
 logger = logging.getLogger(__name__)
 
 MAX_ACTIVE = 4  # jobs that share the engine by turns; the others wait in the inbox
+SHORT_PROMPT = 1024  # tokens: so short a prompt need not wait for long ones that have taken every place
+SHORT_PLACES = 2  # beside MAX_ACTIVE
 
 
 class Engine(Protocol):
@@ -46,8 +47,9 @@ def serve(
     """Open an engine and run jobs until the inbox is closed. Blocks; call it on the thread that is to own MLX.
 
     Up to `max_active` jobs take turns, one prefill chunk or one round each, so that a short one is not stuck behind
-    a long prompt. An error of a request fails its job alone. Any other exception means that a forward pass broke and
-    the caches are lies: every job fails with EngineFaulted until the program opens a new engine.
+    a long prompt; two places more are there for short prompts alone. An error of a request fails its job alone. Any
+    other exception means that a forward pass broke and the caches are lies: every job fails with EngineFaulted until
+    the program opens a new engine.
     """
     emit(Loading(name))
     try:
@@ -70,9 +72,10 @@ def serve(
                 emit(Working(engine.info, tuple(job.number for job, _ in turns)))
             if not turns:
                 return  # the inbox is closed and empty
-            job, events = turns.popleft()
             if inbox.is_closed:
-                job.cancel()
+                for job, _ in turns:
+                    job.cancel()
+            job, events = _take(turns)
             try:
                 if _turn(job, events):
                     turns.append((job, events))
@@ -108,14 +111,31 @@ def start(
 def _admit(inbox: Inbox, engine: Engine, turns: deque[tuple[Job, Iterator[Event]]], max_active: int) -> bool:
     """Give waiting jobs a turn, waiting for one when there is nothing else to do. True when somebody came in."""
     came_in = False
-    while len(turns) < max_active:
-        job = inbox.get(wait=not turns)
+    inbox.drop_cancelled()
+    while len(turns) < max_active + SHORT_PLACES:
+        job = inbox.get(wait=not turns, only=_anybody if len(turns) < max_active else _is_short)
         if job is None:
             break
         # A newcomer goes first: its prompt is short, or it will step aside after one chunk.
         turns.appendleft((job, engine.run(job)))
         came_in = True
     return came_in
+
+
+def _anybody(_: Job) -> bool:
+    return True
+
+
+def _is_short(job: Job) -> bool:
+    return isinstance(job.request.prompt, Tokens) and len(job.request.prompt.ids) <= SHORT_PROMPT
+
+
+def _take(turns: deque[tuple[Job, Iterator[Event]]]) -> tuple[Job, Iterator[Event]]:
+    """Whose turn it is. A cancelled job goes first: it has only to end, and its client's next request may wait."""
+    index = next((index for index, (job, _) in enumerate(turns) if job.is_cancelled), 0)
+    taken = turns[index]
+    del turns[index]
+    return taken
 
 
 def _turn(job: Job, events: Iterator[Event]) -> bool:
@@ -133,8 +153,3 @@ def _refuse_all(inbox: Inbox, error: SlipstreamError) -> None:
     """Fail each job as it comes, so that nobody waits for an engine that is not there."""
     while (job := inbox.get()) is not None:
         job.sink(cancelled_before_start(job) if job.is_cancelled else Failed(error))
-
-
-def cancelled_before_start(job: Job) -> Done:
-    now = time.monotonic()
-    return Done(Finish.CANCELLED, Timings(job.queued_s, now, now, now, 0, 0, 0, 0), ())

@@ -31,10 +31,15 @@ class Acceptance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What the answer must look like: a JSON schema, a regular expression or a Lark grammar, as text for llguidance."""
+    """What the answer must look like: a JSON schema, a regular expression or a Lark grammar, as text for llguidance.
+
+    `tags`: texts that a vocabulary may have as special tokens. A Lark grammar can use rule `tag_N`, the text itself,
+    and `until_N`, anything up to and with it.
+    """
 
     kind: Literal["json_schema", "regex", "lark"]
     text: str
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,22 @@ Prompt = Text | Chat | Tokens
 class Request:
     prompt: Prompt
     options: Options = field(default_factory=Options)
+    reuse: bool = (
+        True  # the prompt may begin from, and is left for, others that begin the same way; the ids are the same
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLimits:
+    """How much of what was computed for prompts is kept. 0: none."""
+
+    ram_bytes: int
+    disk_bytes: int
+    folder: str  # on disk
+
+    @property
+    def is_off(self) -> bool:
+        return not self.ram_bytes and not self.disk_bytes
 
 
 @dataclass(frozen=True, slots=True)

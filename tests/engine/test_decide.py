@@ -10,10 +10,11 @@ import pytest
 
 from slipstream.drafters.protocol import Proposal
 from slipstream.engine.decide import Chooser
-from slipstream.engine.round import NOTHING
 from slipstream.engine.sampling import gumbel
 from slipstream.models.host import ints
 from slipstream.types import Acceptance, Options
+
+NOTHING = Proposal(mx.zeros((0,), dtype=mx.int32))
 
 COUNT = 30_000
 TARGET = (0.5, 0.3, 0.2)

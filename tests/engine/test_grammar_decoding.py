@@ -22,7 +22,7 @@ from slipstream.events import Choice, Delta, Done, Finish
 from slipstream.jobs import Job
 from slipstream.measure.result import Answer
 from slipstream.models.host import ints
-from slipstream.prompt.grammar import tool_grammar
+from slipstream.prompt.grammar import Thoughts, answer_grammar, tool_grammar
 from slipstream.types import Acceptance, Grammar, Mode, Options, Request, Text
 from tiny_runs import END, chain_of, half, write_byte_drafter, write_target
 
@@ -162,6 +162,58 @@ def test_every_option_goes_with_a_grammar(changes: dict[str, Any], engine: MlxEn
     for drafter, mode in drafting(engine, plain.tokens):
         other, _ = run(drafter, options_for(schema, mode=mode, **changes))
         assert other.tokens == plain.tokens
+
+
+@pytest.mark.parametrize(("width", "temperature"), [(0, 0.9), (1, 0.0), (3, 0.9), (7, 0.9)])
+def test_any_number_of_drafts_gives_the_same_ids(width: int, temperature: float, engine: MlxEngine) -> None:
+    options = options_for(SCHEMAS["enums"], temperature=temperature, seed=3)
+    plain, _ = run(engine, replace(options, mode=Mode.BASELINE))
+    for drafter, mode in drafting(engine, plain.tokens):
+        other, _ = run(drafter, replace(options, mode=mode, max_draft=width))
+        assert other.tokens == plain.tokens
+        assert all(len(made.drafted) <= width for made in other.rounds)
+
+
+CALLING = [
+    {
+        "name": "look",
+        "strict": True,
+        "parameters": {"type": "object", "properties": {"deep": {"type": "boolean"}}, "required": ["deep"]},
+    }
+]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+def test_thoughts_before_an_answer_do_not_depend_on_who_drafts(temperature: float, root: Path) -> None:
+    """The prompt ends as one that opens a thought; the model closes it, and would go on for ever."""
+    write_target(root / "thinker", links=chain_of(*b" zy</think>", ord(" ")))
+    engine = open_engine(Pair(root / "thinker", (root / "dspark", root / "dflash")))
+    grammar = answer_grammar(SCHEMAS["enums"], thoughts=Thoughts("<think>", "</think>", is_open=True))
+    options = Options(max_tokens=200, grammar=grammar, temperature=temperature, seed=2)
+    plain, done = run(engine, replace(options, mode=Mode.BASELINE))
+    assert done.reason is Finish.STOP
+    thought, _, said = plain.text.partition("</think>")
+    assert thought and "{" not in thought
+    jsonschema.validate(json.loads(said), SCHEMAS["enums"])
+    for drafter, mode in drafting(engine, plain.tokens):
+        other, _ = run(drafter, replace(options, mode=mode))
+        assert (other.tokens, other.text) == (plain.tokens, plain.text)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+def test_text_around_strict_calls_does_not_depend_on_who_drafts(temperature: float, root: Path) -> None:
+    pad = 259
+    write_target(root / "caller", links=chain_of(ord(" "), *b"ok", pad))
+    engine = open_engine(Pair(root / "caller", (root / "dspark", root / "dflash")))
+    grammar = answer_grammar(None, CALLING, style="json_tools")
+    assert grammar is not None
+    grammar = replace(grammar, tags=("<pad>", *grammar.tags[1:]))  # a model of chains writes it, and a tag of one token
+    options = Options(max_tokens=90, grammar=grammar, temperature=temperature, seed=2)
+    plain, _ = run(engine, replace(options, mode=Mode.BASELINE))
+    assert plain.tokens[:3] == [*b"ok", pad]
+    assert plain.text.startswith('ok\n{"name": "look", "arguments": {"deep": ')
+    for drafter, mode in drafting(engine, plain.tokens):
+        assert run(drafter, replace(options, mode=mode))[0].tokens == plain.tokens
 
 
 @pytest.mark.parametrize("name", ["nested", "arrays"])

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from fakes import INFO
 from slipstream.engine.engine import Pair, open_engine
 from slipstream.errors import InvalidRequest
 from slipstream.events import Delta, Done, Event, Failed, Finish, Margin, Prefill, Round, Timings
 from slipstream.jobs import Inbox, Job
 from slipstream.measure.prompts import Question
 from slipstream.measure.race import as_json, race
+from slipstream.measure.report import as_json_text, as_markdown, differences, rows, verdict_sentence
 from slipstream.measure.verdict import Verdict
 from slipstream.service import start
 from slipstream.types import Chat, Mode, Options, Text
@@ -211,3 +213,67 @@ def test_a_real_race_on_a_tiny_model(tmp_path: Path) -> None:
         thread.join(30)
     assert result.verdict is Verdict.IDENTICAL
     assert other.runs[0].answer.tokens != result.runs[0].answer.tokens
+
+
+def test_plain_that_does_not_repeat_itself_is_said_and_no_speed_is_claimed() -> None:
+    def unsteady(job: Job, number: int) -> list[int]:
+        is_later_plain = job.request.options.mode is Mode.BASELINE and number > 3
+        return [1, 2, 9, 4, 5] if is_later_plain else [1, 2, 3, 4, 5]
+
+    with answering(FakeEngine(unsteady)) as inbox:
+        result = race(inbox, QUESTIONS[:1], MODES, Options(), dtype="float32")
+    assert result.repeats is Verdict.DIFFERENT
+    assert result.verdict is Verdict.DIFFERENT
+    assert all(arm.speedup is None for arm in result.arms)
+    assert "plain decoding does not repeat itself" in verdict_sentence(result)
+    assert rows(result)[0][-1] == "Does not repeat itself"
+
+
+def test_a_plain_run_that_repeats_itself_is_not_named() -> None:
+    with answering(FakeEngine(wrong(Mode.LOOKUP), gap=5.0)) as inbox:
+        result = race(inbox, QUESTIONS[:1], MODES, Options(), dtype="float32")
+    assert result.repeats is Verdict.IDENTICAL
+    assert [line.split(",")[0] for line in differences(result)] == ["lookup"]
+
+
+def test_warm_up_runs_are_listed_and_not_counted() -> None:
+    with answering(FakeEngine(same)) as inbox:
+        result = race(inbox, QUESTIONS, MODES, Options(), dtype="float32", trials=1, warm_up=True)
+    assert [run.mode for run in result.warm_ups] == list(MODES)
+    assert len(result.runs) == len(MODES) * len(QUESTIONS)
+    assert "| warm-up | DSpark | code | 5 | 25.00 |" in as_markdown(result, INFO, Options())
+
+
+def test_each_run_can_be_played_again() -> None:
+    with answering(FakeEngine(same)) as inbox:
+        result = race(inbox, QUESTIONS[:1], MODES, Options(), dtype="float32", trials=1)
+    for run in result.runs:
+        assert "".join(step.text for step in run.steps) == run.answer.text
+        assert sum(step.tokens for step in run.steps) == len(run.answer.tokens)
+        times = [step.at_s for step in run.steps]
+        assert times[0] == 0
+        assert times == sorted(times)
+
+
+def test_the_report_names_what_disturbed_it() -> None:
+    with answering(FakeEngine(same)) as inbox:
+        result = race(inbox, QUESTIONS, MODES, Options(seed=7, temperature=0.5), dtype="float32", trials=2)
+    text = as_markdown(result, INFO, Options(seed=7, temperature=0.5), marks=("2 clients were connected",))
+    assert "Marked: 2 clients were connected" in text
+    assert "temperature 0.5, seed 7" in text
+    report = json.loads(as_json_text(result, INFO, Options(seed=7), marks=("on battery",)))
+    assert report["marks"] == ["on battery"]
+    assert report["options"]["seed"] == 7
+    assert len(report["runs"]) == 12
+    assert report["machine"]["chip"]
+
+
+def test_whoever_watches_can_end_the_race() -> None:
+    def stop(question: Question, mode: Mode, trial: int, event: Event) -> None:
+        if isinstance(event, Delta) and mode is Mode.DSPARK:
+            raise KeyboardInterrupt
+
+    engine = FakeEngine(same)
+    with answering(engine) as inbox, pytest.raises(KeyboardInterrupt):
+        race(inbox, QUESTIONS, MODES, Options(), dtype="float32", watch=stop)
+    assert [mode for _, mode in engine.asked] == [Mode.BASELINE, Mode.DSPARK]

@@ -182,6 +182,22 @@ def _without(key: str) -> Callable[[TinyGguf], None]:
 
 
 @pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("general.base_model.0.repo_url", "https://huggingface.co/org/Some-1B", "or org/Some-1B or an MLX conversion"),
+        ("general.source.huggingface.repository", "org/Some-1B", "or org/Some-1B or an MLX conversion of it"),
+        ("general.name", "Some 1B", "or an MLX conversion of Some 1B"),
+    ],
+)
+def test_a_refusal_names_what_to_use_instead(key: str, value: str, says: str, file: Path, folder: Path) -> None:
+    tiny = tiny_gguf()
+    _other_type(tiny)
+    tiny.metadata[key] = value
+    with pytest.raises(UnsupportedModel, match=f"is Q4_K, which cannot be read exactly; .* {says}"):
+        convert(tiny.write(file), folder)
+
+
+@pytest.mark.parametrize(
     ("change", "error", "says"),
     [
         (_other_type, UnsupportedModel, "'blk.0.attn_q.weight' is Q4_K, .*; choose a F32, F16, Q4_0, Q4_1 or Q8_0"),

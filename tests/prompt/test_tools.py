@@ -86,60 +86,61 @@ PAIRS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("style", "text", "expected"),
-    [
-        ("json_tools", hermes('{"pattern": "a"}'), [A]),
-        ("json_tools", hermes('{"pattern": "a"}') + "\n" + hermes('{"pattern": "b"}'), [A, B]),
-        ("json_tools", f"<tool_call>[{JSON_A}]</tool_call>", [A]),
-        ("json_tools", f"<tool_call>{JSON_A}\n{JSON_B}</tool_call>", [A, B]),
-        ("json_tools", JSON_A, [A]),
-        ("qwen3_coder", QWEN, [A]),
-        ("qwen3_coder", QWEN.removeprefix("<tool_call>\n"), [A]),
-        ("qwen3_coder", '<function=find_text>{"pattern": "a"}</function>', [A]),
-        ("qwen3_coder", "<tool_call><function=set></function></tool_call>", [("call", "set", "{}")]),
-        # Nemotron 3 is as Qwen 3 Coder; its elders:
-        ("nemotron", f"<TOOLCALL>[{JSON_A}, {JSON_B}]</TOOLCALL>", [A, B]),
-        ("gemma4", GEMMA, [("call", "find_text", '{"pattern":"a","max":3}')]),
-        ("gemma4", GEMMA + GEMMA, [("call", "find_text", '{"pattern":"a","max":3}')] * 2),
-        ("gemma4", '<|tool_call>call:set{note:<|"|>{"x\\d": [}<|"|>, tags:[<|"|>a<|"|>], on:true}<tool_call|>',
-                   [("call", "set", r'{"note":"{\"x\\d\": [}", "tags":["a"], "on":true}')]),
-        ("function_gemma", "<start_function_call>call:find_text{pattern:<escape>a<escape>,max:3}<end_function_call>",
-                           [("call", "find_text", '{"pattern":"a","max":3}')]),
-        ("llama", f"<|python_tag|>{JSON_A}".replace("arguments", "parameters"), [A]),
-        ("llama", f"{JSON_A}; {JSON_B}".replace("arguments", "parameters"), [A, B]),
-        ("llama", '{"type": "function", "name": "find_text", "parameters": {"pattern": "a", "max": "3"}}', [A_MAX]),
-        ("llama", '<|python_start|>[find_text(pattern="a"), find_text(pattern="b")]<|python_end|>', [A, B]),
-        ("mistral", f'[TOOL_CALLS][{JSON_A[:-1]}, "id": "123456789"}}]', [A]),
-        ("mistral", f"[TOOL_CALLS] [{JSON_A}, {JSON_B}]", [A, B]),
-        ("mistral", '[TOOL_CALLS]find_text[ARGS]{"pattern": "a"}[TOOL_CALLS]find_text[ARGS]{"pattern": "b"}', [A, B]),
-        ("mistral", '[TOOL_CALLS]find_text[CALL_ID]123456789[ARGS]{"pattern": "a"}', [A]),
-        ("pythonic", '<|tool_call_start|>[find_text(pattern="a", max=3)]<|tool_call_end|>', [A_MAX]),
-        ("pythonic", "<|tool_call_start|>[find_text(pattern='a'), find_text(pattern=\"b\")]<|tool_call_end|>", [A, B]),
-        ("pythonic", "<|tool_call_start|>[set(on=True, note=None, tags=['x', \"y\"], any={'k': (1, .5)})]"
-                     "<|tool_call_end|>",
-                     [("call", "set", '{"on": true, "note": null, "tags": ["x", "y"], "any": {"k": [1, 0.5]}}')]),
-        ("pythonic", "<|tool_call_start|>[set()]<|tool_call_end|>", [("call", "set", "{}")]),
-        # MiniCPM 3 and 4, then 5
-        ("pythonic", '<|tool_call_start|>\n```python\nfind_text(pattern="a")\n```\n<|tool_call_end|>', [A]),
-        ("minicpm5", '<function name="find_text"><param name="pattern">a</param><param name="max">3</param></function>',
-                     [A_MAX]),
-        ("minicpm5", '<function name="find_text"><param name="pattern"><![CDATA[<a>\n]]&]]></param></function>',
-                     [("call", "find_text", '{"pattern": "<a>\\n]]&"}')]),
-        ("glm47", PAIRS, [A_MAX]),
-        ("laguna", PAIRS, [A_MAX]),
-        ("longcat", PAIRS.replace("arg_", "longcat_arg_").replace("tool_call", "longcat_tool_call"), [A_MAX]),
-        ("minimax_m2", MINIMAX, [A_MAX, B]),
-        ("muse_spark", MUSE, [A]),
-        ("kimi_k2", KIMI_2, [A_MAX]),
-        ("kimi_k3", KIMI_3, [A]),
-        ("phi4", f"<|tool_call|>[{JSON_A}]<|/tool_call|>", [A]),
-        ("command", '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "find_text", '
-                    '"parameters": {"pattern": "a"}}]<|END_ACTION|>', [A]),
-        ("harmony", HARMONY, [("thinking", "hm"), A]),
-        ("harmony", HARMONY.removesuffix("<|call|>"), [("thinking", "hm"), A]),
-    ],
-)  # fmt: skip
+Row = tuple[str, str, list[tuple[str, ...]]]
+FAMILIES: list[Row] = [
+    ("json_tools", hermes('{"pattern": "a"}'), [A]),
+    ("json_tools", hermes('{"pattern": "a"}') + "\n" + hermes('{"pattern": "b"}'), [A, B]),
+    ("json_tools", f"<tool_call>[{JSON_A}]</tool_call>", [A]),
+    ("json_tools", f"<tool_call>{JSON_A}\n{JSON_B}</tool_call>", [A, B]),
+    ("json_tools", JSON_A, [A]),
+    ("qwen3_coder", QWEN, [A]),
+    ("qwen3_coder", QWEN.removeprefix("<tool_call>\n"), [A]),
+    ("qwen3_coder", '<function=find_text>{"pattern": "a"}</function>', [A]),
+    ("qwen3_coder", "<tool_call><function=set></function></tool_call>", [("call", "set", "{}")]),
+    # Nemotron 3 is as Qwen 3 Coder; its elders:
+    ("nemotron", f"<TOOLCALL>[{JSON_A}, {JSON_B}]</TOOLCALL>", [A, B]),
+    ("gemma4", GEMMA, [("call", "find_text", '{"pattern":"a","max":3}')]),
+    ("gemma4", GEMMA + GEMMA, [("call", "find_text", '{"pattern":"a","max":3}')] * 2),
+    ("gemma4", '<|tool_call>call:set{note:<|"|>{"x\\d": [}<|"|>, tags:[<|"|>a<|"|>], on:true}<tool_call|>',
+               [("call", "set", r'{"note":"{\"x\\d\": [}", "tags":["a"], "on":true}')]),
+    ("function_gemma", "<start_function_call>call:find_text{pattern:<escape>a<escape>,max:3}<end_function_call>",
+                       [("call", "find_text", '{"pattern":"a","max":3}')]),
+    ("llama", f"<|python_tag|>{JSON_A}".replace("arguments", "parameters"), [A]),
+    ("llama", f"{JSON_A}; {JSON_B}".replace("arguments", "parameters"), [A, B]),
+    ("llama", '{"type": "function", "name": "find_text", "parameters": {"pattern": "a", "max": "3"}}', [A_MAX]),
+    ("llama", '<|python_start|>[find_text(pattern="a"), find_text(pattern="b")]<|python_end|>', [A, B]),
+    ("mistral", f'[TOOL_CALLS][{JSON_A[:-1]}, "id": "123456789"}}]', [A]),
+    ("mistral", f"[TOOL_CALLS] [{JSON_A}, {JSON_B}]", [A, B]),
+    ("mistral", '[TOOL_CALLS]find_text[ARGS]{"pattern": "a"}[TOOL_CALLS]find_text[ARGS]{"pattern": "b"}', [A, B]),
+    ("mistral", '[TOOL_CALLS]find_text[CALL_ID]123456789[ARGS]{"pattern": "a"}', [A]),
+    ("pythonic", '<|tool_call_start|>[find_text(pattern="a", max=3)]<|tool_call_end|>', [A_MAX]),
+    ("pythonic", "<|tool_call_start|>[find_text(pattern='a'), find_text(pattern=\"b\")]<|tool_call_end|>", [A, B]),
+    ("pythonic", "<|tool_call_start|>[set(on=True, note=None, tags=['x', \"y\"], any={'k': (1, .5)})]"
+                 "<|tool_call_end|>",
+                 [("call", "set", '{"on": true, "note": null, "tags": ["x", "y"], "any": {"k": [1, 0.5]}}')]),
+    ("pythonic", "<|tool_call_start|>[set()]<|tool_call_end|>", [("call", "set", "{}")]),
+    # MiniCPM 3 and 4, then 5
+    ("pythonic", '<|tool_call_start|>\n```python\nfind_text(pattern="a")\n```\n<|tool_call_end|>', [A]),
+    ("minicpm5", '<function name="find_text"><param name="pattern">a</param><param name="max">3</param></function>',
+                 [A_MAX]),
+    ("minicpm5", '<function name="find_text"><param name="pattern"><![CDATA[<a>\n]]&]]></param></function>',
+                 [("call", "find_text", '{"pattern": "<a>\\n]]&"}')]),
+    ("glm47", PAIRS, [A_MAX]),
+    ("laguna", PAIRS, [A_MAX]),
+    ("longcat", PAIRS.replace("arg_", "longcat_arg_").replace("tool_call", "longcat_tool_call"), [A_MAX]),
+    ("minimax_m2", MINIMAX, [A_MAX, B]),
+    ("muse_spark", MUSE, [A]),
+    ("kimi_k2", KIMI_2, [A_MAX]),
+    ("kimi_k3", KIMI_3, [A]),
+    ("phi4", f"<|tool_call|>[{JSON_A}]<|/tool_call|>", [A]),
+    ("command", '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "find_text", '
+                '"parameters": {"pattern": "a"}}]<|END_ACTION|>', [A]),
+    ("harmony", HARMONY, [("thinking", "hm"), A]),
+    ("harmony", HARMONY.removesuffix("<|call|>"), [("thinking", "hm"), A]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("style", "text", "expected"), FAMILIES)
 def test_every_family(style: str, text: str, expected: list[tuple[str, ...]]) -> None:
     parts = parse_every_way(OutputStyle(style), text)
     assert brief(parts) == expected

@@ -122,7 +122,7 @@ def test_a_body_of_33_mb_is_413_said_or_chunked_and_the_server_lives(served: Ser
 
 
 def test_a_chunked_body_is_read(served: Served) -> None:
-    pieces = (piece.encode() for piece in ('{"messages":[{"role":"user",', '"content":"hi"}]}'))
+    pieces = (piece.encode() for piece in ('{"model":"m","messages":[{"role":"user",', '"content":"hi"}]}'))
     with client(served.url) as one:
         assert one.post("/v1/chat/completions", content=pieces).status_code == 200
 

@@ -13,7 +13,7 @@ from fakes import FakeTokeniser, Script, Served, serving
 from prompt.templates import CHANNELS, TemplateTokeniser
 from server.events import Json, read_events, types
 from server.requests import client, open_stream, post
-from slipstream.errors import EngineFaulted, InvalidRequest
+from slipstream.errors import EngineFaulted
 from slipstream.jobs import Job
 from slipstream.server import sse
 from slipstream.server.anthropic_messages import read_conversation
@@ -304,11 +304,11 @@ def test_thinking_is_off_unless_asked_for(served: Served) -> None:
     assert conversation(served, thinking={"type": "disabled"}).thinking is False
 
 
-def test_a_schema_is_refused_by_name_not_forgotten(served: Served) -> None:
+def test_a_schema_is_asked_for_in_two_places(served: Served) -> None:
     form = {"type": "json_schema", "schema": {"type": "object", "properties": {"title": {"type": "string"}}}}
     for fields in ({"output_config": {"format": form}}, {"output_format": form}):
-        with pytest.raises(InvalidRequest, match=r"format.schema: answers cannot be kept"):
-            conversation(served, **fields)
+        grammar = conversation(served, **fields).options.grammar
+        assert grammar is not None and json.loads(grammar.text) == form["schema"]
 
 
 def test_the_beginning_of_an_answer_is_gone_on_with() -> None:

@@ -248,6 +248,7 @@ def test_stop_strings_and_length_give_their_reasons() -> None:
         ({"temperature": 3}, "temperature"),
         ({"temperature": True}, "temperature"),
         ({"temperature": 10**400}, "temperature"),
+        ({"model": None}, "model"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"max_tokens": 1.5}, "max_tokens"),
         ({"n": 100}, "n"),
@@ -297,7 +298,7 @@ def test_malformed_bodies_are_400(served: Served, body: bytes) -> None:
 
 
 def test_half_an_emoji_is_no_error(served: Served) -> None:
-    body = b'{"messages":[{"role":"user","content":"cut \\ud83d"}],"x":"\\ud83d"}'
+    body = b'{"model":"m","messages":[{"role":"user","content":"cut \\ud83d"}],"x":"\\ud83d"}'
     with client(served.url) as one:
         assert one.post("/v1/chat/completions", content=body).status_code == 200
 

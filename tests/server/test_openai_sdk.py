@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Literal, cast
 
 import openai
 import pytest
 from openai import OpenAI
+from pydantic import BaseModel
 
 from fakes import FakeTokeniser, Script, Served, serving
 from server.requests import WEATHER, client
 from slipstream.jobs import Job
+from tiny_server import serving_tiny
 
 CALL = '<tool_call>{"name": "weather", "arguments": {"place": "Oslo"}}</tool_call>'
 ASK: Any = [{"role": "user", "content": "hi"}]
@@ -21,8 +24,9 @@ TOOLS: Any = [WEATHER]
 
 
 @contextmanager
-def sdk(served: Served, key: str = "dummy") -> Generator[OpenAI]:
-    with client() as http, OpenAI(base_url=f"{served.url}/v1", api_key=key, max_retries=0, http_client=http) as one:
+def sdk(served: Served | str, key: str = "dummy") -> Generator[OpenAI]:
+    url = served if isinstance(served, str) else served.url
+    with client() as http, OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0, http_client=http) as one:
         yield one
 
 
@@ -103,3 +107,22 @@ def test_errors_are_the_clients_own(served: Served) -> None:
             list(one.chat.completions.create(model="m", messages=ASK, stream=True))
         with pytest.raises(openai.InternalServerError):
             one.chat.completions.create(model="m", messages=ASK)
+
+
+class Paint(BaseModel):
+    colour: Literal["red", "green"]
+    is_dry: bool
+    coats: Literal[1, 2] | None
+
+
+def test_parse_gives_objects_and_forced_tools_are_called(tmp_path: Path) -> None:
+    """The real engine, on a model that by itself says nothing of sense."""
+    quick: Any = {"model": "m", "messages": ASK, "max_tokens": 300, "reasoning_effort": "none"}
+    look: Any = openai.pydantic_function_tool(Paint, name="paint")
+    with serving_tiny(tmp_path) as url, sdk(url) as one:
+        parsed = one.chat.completions.parse(**quick, response_format=Paint).choices[0].message.parsed
+        assert isinstance(parsed, Paint)
+        message = one.chat.completions.parse(**quick, tools=[look], tool_choice="required").choices[0].message
+        assert message.tool_calls is not None and isinstance(message.tool_calls[0].function.parsed_arguments, Paint)
+        with one.chat.completions.stream(**quick, response_format=Paint) as stream:
+            assert isinstance(stream.get_final_completion().choices[0].message.parsed, Paint)

@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from anthropic import Anthropic
 
 from fakes import FakeTokeniser, Script, Served, serving
 from server.requests import WEATHER, chat, chat_body, chunks, client, get, post, streamed
+from slipstream.agents.config import ModelCard, ServerAddress, served_models
 from slipstream.errors import ModelNotFound
 from slipstream.events import Empty, Faulted, Loading, Timings
 from slipstream.jobs import Inbox
@@ -29,13 +31,20 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 def test_completions_take_text_ids_and_lists_of_either(served: Served) -> None:
     for prompt, tokens in (("abc", 3), (["ab", "c"], 3), ([97, 98], 2), ([[97], [98, 99]], 3)):
-        answer = post(served.url, "/v1/completions", {"prompt": prompt}).json()
+        answer = post(served.url, "/v1/completions", {"model": "m", "prompt": prompt}).json()
         assert answer["object"] == "text_completion" and answer["usage"]["prompt_tokens"] == tokens
         assert {choice["text"] for choice in answer["choices"]} == {"Hello world"}
 
 
 def test_completions_stream_with_logprobs_and_usage(served: Served) -> None:
-    body = {"prompt": "x", "stream": True, "logprobs": 1, "stream_options": {"include_usage": True}, "n": 2}
+    body = {
+        "model": "m",
+        "prompt": "x",
+        "stream": True,
+        "logprobs": 1,
+        "stream_options": {"include_usage": True},
+        "n": 2,
+    }
     response = post(served.url, "/v1/completions", body)
     pieces = chunks(response.text)
     texts = ["", ""]
@@ -53,7 +62,7 @@ def test_completions_stream_with_logprobs_and_usage(served: Served) -> None:
      {"prompt": "a", "echo": True}, {"prompt": ["a"] * 9}, {"prompt": ""}, {"prompt": [[2**40]]}],
 )  # fmt: skip
 def test_wrong_completions_are_400(served: Served, body: dict[str, Any]) -> None:
-    assert post(served.url, "/v1/completions", body).status_code == 400
+    assert post(served.url, "/v1/completions", {"model": "m"} | body).status_code == 400
 
 
 # Ollama.
@@ -115,6 +124,17 @@ def test_models_lists_the_loaded_one_and_its_aliases() -> None:
         assert listing["object"] == "list" and listing["has_more"] is False
         assert get(served.url, "/v1/models/local-model").json()["type"] == "model"
         assert get(served.url, "/v1/models/other/name").status_code == 404
+
+
+def test_models_say_what_agents_must_know_of_them() -> None:
+    with serving() as served:
+        (model,) = get(served.url, "/v1/models").json()["data"]
+        assert model["context_window"] == model["max_input_tokens"] == model["max_tokens"] == 8192
+        can = {name: value["supported"] for name, value in model["capabilities"].items()}
+        assert can["thinking"] and can["tool_use"] and not can["image_input"] and not can["effort"]
+        info = Anthropic(base_url=served.url, api_key="x").models.retrieve("fake-model")
+        assert info.capabilities is not None and info.capabilities.thinking.types.disabled.supported
+        assert served_models(ServerAddress(served.url)) == [ModelCard("fake-model", 8192, title="fake-model")]
 
 
 def test_root_answers_head_and_get(served: Served) -> None:

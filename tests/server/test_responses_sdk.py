@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import openai
 import pytest
 from openai import OpenAI
+from pydantic import BaseModel
 
 from fakes import FakeTokeniser, Script, Served, serving
 from server.requests import client
+from tiny_server import serving_tiny
 
 TOOLS: Any = [
     {
@@ -25,8 +28,8 @@ CALL = '<tool_call>{"name": "weather", "arguments": {"place": "Oslo"}}</tool_cal
 
 
 @contextmanager
-def sdk(served: Served) -> Generator[OpenAI]:
-    base = f"{served.url}/v1"
+def sdk(served: Served | str) -> Generator[OpenAI]:
+    base = f"{served if isinstance(served, str) else served.url}/v1"
     with client() as http, OpenAI(base_url=base, api_key="dummy", max_retries=0, http_client=http) as one:
         yield one
 
@@ -71,3 +74,20 @@ def test_errors_are_the_clients_own(served: Served) -> None:
         assert refused.value.code == "context_length_exceeded"
         with pytest.raises(openai.NotFoundError):
             one.responses.retrieve("resp_gone")
+
+
+class Paint(BaseModel):
+    colour: Literal["red", "green"]
+    is_dry: bool
+
+
+def test_parse_gives_objects_and_forced_tools_are_called(tmp_path: Path) -> None:
+    """The real engine, on a model that by itself says nothing of sense."""
+    quick: Any = {"model": "m", "input": "hi", "reasoning": {"effort": "none"}}
+    with serving_tiny(tmp_path) as url, sdk(url) as one:
+        assert isinstance(one.responses.parse(**quick, text_format=Paint).output_parsed, Paint)
+        paint: Any = openai.pydantic_function_tool(Paint, name="paint")["function"]
+        tool: Any = {"type": "function", **paint}
+        (call,) = one.responses.create(**quick, tools=[tool], tool_choice="required").output
+        assert call.type == "function_call"
+        assert Paint.model_validate_json(call.arguments)

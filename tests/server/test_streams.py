@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import socket
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -53,6 +56,60 @@ def test_a_client_that_leaves_a_whole_answer_cancels_its_job() -> None:
             one.post("/v1/chat/completions", json=chat_body(n=2), timeout=0.2)
         wait_for(lambda: len(served.engine.ended) == 2)
         assert {done.reason for done in served.engine.ended} == {Finish.CANCELLED}
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", chat_body()), ("/v1/chat/completions", chat_body(n=2)),
+        ("/v1/completions", {"prompt": "hi"}), ("/v1/responses", {"model": "any", "input": "hi"}),
+        ("/v1/messages", chat_body(max_tokens=9)), ("/api/chat", chat_body()), ("/api/generate", {"prompt": "hi"}),
+    ],
+)  # fmt: skip
+def test_a_client_that_leaves_before_the_engine_has_said_a_word(
+    path: str, body: dict[str, object], stream: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocked = Script(blocks_after=0)
+    with caplog.at_level(logging.INFO), serving(blocked, max_active=1, limit=3) as served:
+        waits = body.get("n", 1)
+        with open_stream(served.url, chat_body("x" * 2000, stream=True)):
+            wait_for(lambda: served.engine.jobs)
+            with _send(served.server.port, path, body | {"stream": stream}):
+                wait_for(lambda: len(served.inbox) == waits)
+                jobs = list(served.inbox._jobs)
+            wait_for(lambda: all(job.is_cancelled for job in jobs))
+            served.engine.released.set()
+            wait_for(lambda: len(served.inbox) == 0)
+        wait_for(lambda: not served.backend.streams)
+    assert not [record for record in caplog.records if record.exc_info]
+    assert "client left" in caplog.text
+
+
+def _send(port: int, path: str, body: dict[str, object]) -> socket.socket:
+    content = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n\r\n"
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.sendall(head.encode() + content)
+    return connection
+
+
+def test_a_client_that_leaves_while_its_prompt_is_tokenised_is_not_queued() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow(FakeTokeniser):
+        def encode(self, prompt: Any) -> list[int]:
+            entered.set()
+            assert leave.wait(10)
+            return super().encode(prompt)
+
+    with serving(tokeniser=Slow()) as served:
+        with _send(served.server.port, "/v1/chat/completions", chat_body()):
+            assert entered.wait(10)
+        time.sleep(0.1)
+        leave.set()
+        time.sleep(0.1)
+        assert served.engine.jobs == [] and chat(served.url)
 
 
 def test_p12_a_client_that_leaves_during_the_prompt(caplog: pytest.LogCaptureFixture) -> None:

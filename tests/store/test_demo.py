@@ -119,7 +119,7 @@ def test_programs_that_start_at_once_share_one_conversion(package: Path) -> None
     assert [run.returncode for run in runs] == [0, 0, 0]
     folder = demo.target()
     assert {answer.strip() for answer, _ in answers} == {str(folder)}
-    assert sum("preparing the built-in model" in log for _, log in answers) == 1
+    assert sum("converting Tiny.Q4_1.gguf (once)" in log for _, log in answers) == 1
 
 
 def test_a_bundle_brings_its_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: Path) -> None:

@@ -5,17 +5,27 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from slipstream.events import Event, Status
+from slipstream.types import Request
 
 
 class Bus(QObject):
-    """What the engine says, delivered on the main thread because this object lives there."""
+    """What the engine and the server say, delivered on the main thread because this object lives there.
 
-    status_changed = Signal(object)  # Status
-    said = Signal(int, object)  # job number, Event
+    Connect to methods of QObjects only: a plain function would run on the thread that emitted.
+    """
+
+    status_changed = Signal(object)  # Status: of the engine as a whole
+    opened = Signal(int, str, object)  # job number, source ("chat", "race", "client", ...), Request
+    said = Signal(int, object)  # job number, Event: of every job, the server's clients' too
+    server_changed = Signal(object)  # ServerState
 
     def note(self, status: Status) -> None:
         """From any thread."""
         self.status_changed.emit(status)
+
+    def open(self, job: int, source: str, request: Request) -> None:
+        """From any thread, before the job's first event."""
+        self.opened.emit(job, source, request)
 
     def say(self, job: int, event: Event) -> None:
         """From any thread."""

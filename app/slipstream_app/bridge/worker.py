@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
+import queue
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Slot
 
-from slipstream.jobs import Inbox
+from slipstream.events import Empty, Status
+from slipstream.jobs import Inbox, cancelled_before_start
 from slipstream.service import Engine, serve
-from slipstream_app.bridge.bus import Bus
+from slipstream_app.bridge.pair import PairChoice
+
+OpenPair = Callable[[PairChoice], Engine]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A pair to load, and the inbox whose closing ends its life."""
+
+    choice: PairChoice
+    inbox: Inbox
 
 
 class EngineWorker(QObject):
-    """Hosts the engine's loop on its thread. Knows nothing of widgets or of what a job says."""
+    """Hosts the engine's loop on its thread, one pair after the other. Knows nothing of widgets or of what jobs say."""
 
-    def __init__(self, inbox: Inbox, open_engine: Callable[[], Engine], bus: Bus, name: str) -> None:
+    def __init__(self, open_pair: OpenPair, emit: Callable[[Status], None]) -> None:
         super().__init__()
-        self._inbox = inbox
-        self._open_engine = open_engine
-        self._bus = bus
-        self._name = name
+        self._open_pair = open_pair
+        self._emit = emit
+        self._wishes: queue.SimpleQueue[Wish | None] = queue.SimpleQueue()
+
+    def wish(self, wish: Wish | None) -> None:
+        """From any thread: what to load once the current inbox is closed. None ends `run`."""
+        self._wishes.put(wish)
 
     @Slot()
     def run(self) -> None:
-        """Returns when the inbox is closed."""
-        serve(self._inbox, self._open_engine, self._bus.note, name=self._name)
+        """Returns after the wish None."""
+        while (wish := self._wishes.get()) is not None:
+            choice, inbox = wish.choice, wish.inbox
+            if not inbox.is_closed:
+                serve(inbox, lambda choice=choice: self._open_pair(choice), self._emit, name=choice.title)
+            while (job := inbox.get(wait=False)) is not None:  # taken back before it was loaded
+                job.sink(cancelled_before_start(job))
+            if self._wishes.empty():
+                self._emit(Empty())

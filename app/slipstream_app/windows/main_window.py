@@ -1,148 +1,423 @@
-"""The main window: a question, the answer as it comes, and how fast."""
+"""The main window: toolbar, sidebar, banners, recovery card, the current screen, status bar."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QCloseEvent, QTextCursor
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QByteArray, QLocale, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QHideEvent, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
-    QComboBox,
+    QFrame,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
     QMainWindow,
-    QPlainTextEdit,
     QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from slipstream.errors import SlipstreamError
-from slipstream.events import Delta, Done, Failed, Faulted, Loading, Prefill, Ready, Timings, Working
-from slipstream.jobs import Job
-from slipstream.types import Chat, Mode, Options, Request
-from slipstream_app.bridge.session import Session
+from slipstream.events import Faulted, Loading, Ready, Status, Working
+from slipstream_app import log
+from slipstream_app.bridge.pair import PairChoice
+from slipstream_app.bridge.server import ServerOn, ServerRefused, ServerStarting, ServerState
+from slipstream_app.icons import icon
+from slipstream_app.models.recent import RecentPairs
+from slipstream_app.screens.base import AppContext, Screen
+from slipstream_app.screens.registry import CONTEXT as SCREENS
+from slipstream_app.screens.registry import ONBOARDING, PLACES
+from slipstream_app.settings import BY_KEY
+from slipstream_app.settings import CONTEXT as SETTINGS
+from slipstream_app.shortcuts import BY_ID, TABLE
+from slipstream_app.strings import shown
+from slipstream_app.theme import XS, M, S
+from slipstream_app.widgets.banner import BannerBar
+from slipstream_app.widgets.footer import Footer
+from slipstream_app.widgets.pill import Offer, Pill, Popover
+from slipstream_app.widgets.recovery import LOG_LINES, RecoveryCard
+from slipstream_app.widgets.sidebar import Row, Sidebar
+from slipstream_app.windows.actions import Actions, fill_menu_bar
 
-MAX_TOKENS = 512
+MIN_WIDTH, MIN_HEIGHT = 880, 560
+NARROW_BELOW = 1040
 
 
 class MainWindow(QMainWindow):
-    def __init__(self, session: Session) -> None:
+    """Knows the screens by their registry; leaves what outlives it (quitting, settings, the menu bar) to the shell."""
+
+    asked = Signal(str)  # an action that no screen and not this window does
+    close_asked = Signal()  # the window was closed; somebody else decides what that means
+
+    def __init__(self, app: AppContext, recent: RecentPairs) -> None:
         super().__init__()
-        self._session = session
-        self._job: Job | None = None
-        self._is_ready = False
+        self._app = app
+        self._recent = recent
+        self._screens: dict[str, Screen] = {}
+        self._current = ""
+        self._hides_sidebar = False
+        theme = app.theme
         self.setWindowTitle("Slipstream")
-        self.resize(880, 560)
+        self.setMinimumSize(MIN_WIDTH, MIN_HEIGHT)
 
-        self.answer = QPlainTextEdit(readOnly=True)
-        self.answer.setAccessibleName(self.tr("Answer"))
-        self.prompt = QLineEdit(placeholderText=self.tr("Ask something"))
-        self.prompt.setAccessibleName(self.tr("Question"))
-        self.mode = QComboBox()
-        self.mode.setAccessibleName(self.tr("Who drafts"))
-        self.send = QPushButton(self.tr("Send"))
+        self.actions_ = Actions(self)
+        self.actions_.asked.connect(self.run)
+        self.menus = fill_menu_bar(self.menuBar(), self.actions_, app.settings)
+
+        self.footer = Footer(theme, app.bus, app.telemetry)
+        self.sidebar = Sidebar(theme, [_row(place.name) for place in PLACES], self.footer)
+        self.sidebar.chosen.connect(self.go)
+        self.pill = Pill(theme)
+        self.pill.clicked.connect(self.open_popover)
+        self.popover = Popover(theme, self._offers, self)
+        self.popover.load_asked.connect(self.load)
+        self.popover.unload_asked.connect(app.session.unload)
+        self.popover.manage_asked.connect(self._on_manage)
+        self._facts = QLabel()
         self.stop = QPushButton(self.tr("Stop"))
-        self.state = QLabel(self.tr("Loading…"))
-        self.state.setTextFormat(Qt.TextFormat.PlainText)
+        self.search = QToolButton()
+        self.banner_bar = BannerBar(theme, app.banners)
+        self.recovery = RecoveryCard(theme, _last_lines)
+        self.recovery.reload_asked.connect(self._on_reload)
+        self.recovery.safe_asked.connect(self._on_safe)
+        self.recovery.choose_asked.connect(self.open_popover)
+        self.recovery.report_asked.connect(self._on_report)
+        self.stack = QStackedWidget()
+        self._lay_out()
+        self._make_status_bar()
 
-        row = QHBoxLayout()
-        for widget in (self.prompt, self.mode, self.send, self.stop):
-            row.addWidget(widget)
-        column = QVBoxLayout()
-        column.addWidget(self.answer)
-        column.addLayout(row)
-        centre = QWidget()
-        centre.setLayout(column)
-        self.setCentralWidget(centre)
-        self.statusBar().addWidget(self.state)
+        app.bus.status_changed.connect(self._on_status)
+        app.bus.server_changed.connect(self._on_server)
+        app.navigator.asked.connect(self.go)
+        app.settings.changed.connect(self._on_setting)
+        theme.changed.connect(self._on_theme)
+        self._on_status(app.session.status)
+        self._on_server(app.server.state)
+        self._restore()
+        self._on_theme()
+        self.tend()
 
-        self.prompt.returnPressed.connect(self.submit)
-        self.send.clicked.connect(self.submit)
-        self.stop.clicked.connect(self.cancel)
-        session.bus.status_changed.connect(self._on_status)
-        session.bus.said.connect(self._on_event)
-        self._refresh()
+    # Places.
 
-    @Slot()
-    def submit(self) -> None:
-        question = self.prompt.text().strip()
-        if not question or self._job is not None or not self._is_ready:
+    @Slot(str)
+    @Slot(str, object)
+    def go(self, name: str, argument: object = None) -> None:
+        """Bring a screen to the front; it is made at its first visit."""
+        place = ONBOARDING if name == ONBOARDING.name else next((place for place in PLACES if place.name == name), None)
+        if place is None:
+            return  # somebody else's, such as the settings
+        if name not in self._screens:
+            screen = self._screens[name] = place.open(self._app)
+            screen.commands_changed.connect(self.tend)
+            self.stack.addWidget(screen)
+        before, screen = self.screen_now, self._screens[name]
+        if before is not None and before is not screen:
+            before.left()
+        self._current = name
+        self.stack.setCurrentWidget(screen)
+        self.sidebar.show_as_current("" if place is ONBOARDING else name)
+        if place is not ONBOARDING:
+            self._app.settings.remember("screen", name)
+        self.setWindowTitle(screen.title or "Slipstream")
+        screen.visited(argument)
+        self.tend()
+
+    @property
+    def screen_now(self) -> Screen | None:
+        return self._screens.get(self._current)
+
+    @property
+    def place(self) -> str:
+        """The name of the current screen."""
+        return self._current
+
+    def screens(self) -> Sequence[Screen]:
+        """Those that were visited."""
+        return tuple(self._screens.values())
+
+    # Actions.
+
+    @Slot(str)
+    def run(self, name: str) -> None:
+        """Do an action of the table, here or where it belongs."""
+        row = BY_ID[name]
+        if row.where:
+            if row.visits and self._current != row.where:
+                self.go(row.where)
+            screen = self._screens.get(row.where)
+            work = screen.commands().get(name) if screen is not None else None
+            if work is not None:
+                work()
             return
-        options = Options(mode=Mode(self.mode.currentData()), max_tokens=MAX_TOKENS)
-        self.answer.clear()
-        try:
-            self._job = self._session.submit(Request(Chat(({"role": "user", "content": question},)), options))
-        except SlipstreamError as error:
-            self.state.setText(error.message)
-        self._refresh()
+        work = self._own().get(name)
+        if work is not None:
+            work()
+        elif name.startswith("view.") and name.removeprefix("view.") in {place.name for place in PLACES}:
+            self.go(name.removeprefix("view."))
+        else:
+            self.asked.emit(name)
+
+    def _own(self) -> dict[str, Callable[[], object]]:
+        session, zoom = self._app.session, self._app.settings.number("appearance/zoom")
+        return {
+            "model.pick": self.open_popover,
+            "model.load": lambda: self.load(self._recent.pairs[0]),
+            "model.unload": session.unload,
+            "view.sidebar": self.toggle_sidebar,
+            "view.zoom_in": lambda: self._zoom(zoom + 10),
+            "view.zoom_out": lambda: self._zoom(zoom - 10),
+            "view.zoom_reset": lambda: self._zoom(100),
+            "window.minimise": self.showMinimized,
+            "window.close": self.close,
+        }
 
     @Slot()
-    def cancel(self) -> None:
-        if self._job is not None:
-            self._job.cancel()
+    def tend(self) -> None:
+        """Enable what can be done now."""
+        can: dict[str, bool] = {}
+        for row in TABLE:
+            if row.is_text_key or not row.where:
+                continue
+            screen = self._screens.get(row.where)
+            offered = screen is not None and row.id in screen.commands()
+            is_here = self._current == row.where or row.id == "chat.stop"
+            can[row.id] = row.visits or (offered and is_here)
+        session = self._app.session
+        can["model.unload"] = session.choice is not None
+        can["model.load"] = session.choice is None
+        can["server.copy_url"] = isinstance(self._app.server.state, ServerOn)
+        self.actions_.offer(can)
+        self.stop.setVisible(can["chat.stop"])
 
     @Slot(object)
-    def _on_status(self, status: object) -> None:
-        match status:
-            case Loading(name):
-                self.state.setText(self.tr("Loading {0}…").format(name))
-            case Ready(info):
-                if not self._is_ready:
-                    self.mode.clear()
-                    for mode in (*info.drafters, Mode.LOOKUP, Mode.BASELINE):
-                        self.mode.addItem(_mode_name(self, mode), mode.value)
-                    self.state.setText(self.tr("Ready: {0}").format(info.name))
-                self._is_ready = True
-            case Faulted(error):
-                self._is_ready = False
-                self.state.setText(error.message)
-            case Working():
-                pass
-            case _:
-                pass
-        self._refresh()
+    def load(self, choice: PairChoice) -> None:
+        self._app.session.load(choice)
+        self.tend()
 
-    @Slot(int, object)
-    def _on_event(self, number: int, event: object) -> None:
-        if self._job is None or number != self._job.number:
-            return
-        match event:
-            case Prefill(done, total, _):
-                self.state.setText(self.tr("Reading {0} of {1} tokens").format(done, total))
-            case Delta(text=text):
-                self.answer.moveCursor(QTextCursor.MoveOperation.End)
-                self.answer.insertPlainText(text)
-            case Done(timings=timings):
-                self.state.setText(self._speed(timings))
-                self._job = None
-            case Failed(error):
-                self.state.setText(error.message)
-                self._job = None
-            case _:
-                pass
-        self._refresh()
+    @Slot()
+    def open_popover(self) -> None:
+        self.popover.open_below(self.pill)
 
-    def _speed(self, timings: Timings) -> str:
-        return self.tr("{0} tokens, {1} tok/s, {2} tokens per round").format(
-            timings.output_tokens, f"{timings.decode_tps:.1f}", f"{timings.tokens_per_round:.2f}"
+    @Slot()
+    def toggle_sidebar(self) -> None:
+        self._hides_sidebar = not self._hides_sidebar
+        self._app.settings.remember("sidebar_hidden", int(self._hides_sidebar))
+        self.sidebar.setVisible(not self._hides_sidebar)
+
+    def show_stall(self, seconds: int) -> None:
+        self.recovery.show_stall(seconds)
+
+    def hide_stall(self) -> None:
+        """It moves again."""
+        if not isinstance(self._app.session.status, Faulted):
+            self.recovery.hide()
+
+    # Looks.
+
+    def _lay_out(self) -> None:
+        self._facts.setProperty("role", "muted")
+        self.stop.setIcon(icon(self._app.theme, "square"))
+        self.stop.setToolTip(self.tr("Stop what is being written"))
+        self.stop.clicked.connect(self._on_stop)
+        self.search.setProperty("role", "flat")
+        self.search.setIcon(icon(self._app.theme, "search", "muted"))
+        self.search.setAccessibleName(self.tr("Command palette"))
+        self.search.setToolTip(
+            self.tr("Command palette  {0}").format(
+                QKeySequence(BY_ID["help.palette"].keys[0]).toString(QKeySequence.SequenceFormat.NativeText)
+            )
         )
+        self.search.clicked.connect(self._on_find)
+        self.toolbar = QFrame()
+        self.toolbar.setProperty("role", "bar")
+        row = QHBoxLayout(self.toolbar)
+        row.setContentsMargins(M, S, M, S)
+        row.setSpacing(M)
+        row.addWidget(self.pill)
+        row.addWidget(self._facts, 1)
+        row.addWidget(self.stop)
+        row.addWidget(self.search)
+        right = QWidget()
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.toolbar)
+        column.addWidget(self.banner_bar)
+        margin = QWidget()
+        inside = QVBoxLayout(margin)
+        inside.setContentsMargins(M, 0, M, 0)
+        inside.addWidget(self.recovery)
+        margin.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        column.addWidget(margin)
+        column.addWidget(self.stack, 1)
+        centre = QWidget()
+        whole = QHBoxLayout(centre)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addWidget(self.sidebar)
+        whole.addWidget(right, 1)
+        self.setCentralWidget(centre)
 
-    def _refresh(self) -> None:
-        self.send.setEnabled(self._is_ready and self._job is None)
-        self.stop.setEnabled(self._job is not None)
-        self.mode.setEnabled(self._is_ready)
+    def _make_status_bar(self) -> None:
+        bar = self.statusBar()
+        bar.setSizeGripEnabled(False)
+        self._engine_words = QLabel()
+        self._server_words = QLabel()
+        for label in (self._engine_words, self._server_words):
+            label.setProperty("role", "muted")
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setContentsMargins(S, 0, S, XS)
+        bar.addWidget(self._engine_words)
+        bar.addPermanentWidget(self._server_words)
+
+    def sizeHint(self) -> QSize:
+        return QSize(1280, 800)
+
+    def _restore(self) -> None:
+        settings = self._app.settings
+        geometry = settings.recall("geometry")
+        if not (isinstance(geometry, QByteArray) and self.restoreGeometry(geometry)):
+            self.resize(self.sizeHint())
+        self._hides_sidebar = str(settings.recall("sidebar_hidden", 0)) == "1"
+        self.sidebar.setVisible(not self._hides_sidebar)
+        self._fit_sidebar()
+
+    def _fit_sidebar(self) -> None:
+        is_narrow = self.width() < self._app.theme.px(NARROW_BELOW)
+        if is_narrow != self.sidebar.is_narrow:
+            self.sidebar.set_narrow(is_narrow)
+
+    def _zoom(self, percent: int) -> None:
+        row = BY_KEY["appearance/zoom"]
+        self._app.settings.set("appearance/zoom", max(row.low, min(row.high, percent)))
+
+    def _offers(self) -> list[Offer]:
+        loaded = self._app.session.choice
+        return [
+            Offer(choice, self.tr("loaded") if choice == loaded and self._app.session.info else "")
+            for choice in self._recent.pairs
+        ]
+
+    # What happens.
+
+    @Slot(object)
+    def _on_status(self, status: Status) -> None:
+        session = self._app.session
+        mode = shown(SETTINGS, BY_KEY["performance/mode"].choices[self._app.settings.text("performance/mode")])
+        self.pill.show_status(status, session.choice, mode)
+        self.popover.show_status(status, session.choice)
+        match status:
+            case Ready(info) | Working(info):
+                words = self.tr("ready") if isinstance(status, Ready) else self.tr("generating")
+                self._engine_words.setText(self.tr("Engine {0}").format(words))
+                size = self.tr("{0} tokens of context").format(QLocale().toString(info.context))
+                quantisation = "" if info.quantisation == "none" else f" · {info.quantisation}"
+                self._facts.setText(f"{size} · {info.dtype}{quantisation}")
+                if isinstance(status, Ready):
+                    self.recovery.hide()
+            case Loading(name):
+                self._engine_words.setText(self.tr("Loading {0}").format(name))
+                self._facts.clear()
+                self.recovery.hide()
+            case Faulted(error):
+                self._engine_words.setText(self.tr("Engine stopped"))
+                self._facts.clear()
+                choice = session.choice
+                self.recovery.show_fault(error, is_safe=choice is not None and choice.is_safe)
+            case _:
+                self._engine_words.setText(self.tr("No model is loaded"))
+                self._facts.clear()
+                self.recovery.hide()
+        self.tend()
+
+    @Slot(object)
+    def _on_server(self, state: ServerState) -> None:
+        match state:
+            case ServerOn(url):
+                self._server_words.setText(self.tr("Serving at {0}").format(url))
+            case ServerStarting():
+                self._server_words.setText(self.tr("Server is starting"))
+            case ServerRefused():
+                self._server_words.setText(self.tr("Server could not start"))
+            case _:
+                self._server_words.setText(self.tr("Server off"))
+        self.tend()
+
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        if key == "performance/mode":
+            self._on_status(self._app.session.status)
+
+    @Slot()
+    def _on_theme(self) -> None:
+        size = self._app.theme.px(18)
+        for button in (self.pill, self.stop, self.search):
+            button.setIconSize(QSize(size, size))
+        self._fit_sidebar()
+
+    @Slot()
+    def _on_stop(self) -> None:
+        self.run("chat.stop")
+
+    @Slot()
+    def _on_find(self) -> None:
+        self.run("help.palette")
+
+    @Slot()
+    def _on_manage(self) -> None:
+        self.go("models")
+
+    @Slot()
+    def _on_reload(self) -> None:
+        self._recover(is_safe=False)
+
+    @Slot()
+    def _on_safe(self) -> None:
+        self._recover(is_safe=True)
+
+    def _recover(self, *, is_safe: bool) -> None:
+        self.recovery.hide()
+        if isinstance(self._app.session.status, Faulted):
+            self._app.session.reload(safe=is_safe)
+        else:
+            self._app.session.restart(safe=is_safe)
+
+    @Slot()
+    def _on_report(self) -> None:
+        self.asked.emit("help.report")
+
+    # Qt.
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_sidebar()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self.screen_now is not None:
+            self.screen_now.visited(None)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        if self.screen_now is not None:
+            self.screen_now.left()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        self._session.stop()
-        event.accept()
+        self.keep()
+        self.close_asked.emit()
+        event.ignore()  # the shell hides it, or ends everything
+
+    def keep(self) -> None:
+        """Remember where the window is."""
+        self._app.settings.remember("geometry", self.saveGeometry())
 
 
-def _mode_name(window: MainWindow, mode: Mode) -> str:
-    names = {
-        Mode.AUTO: window.tr("Auto"),
-        Mode.DSPARK: "DSpark",
-        Mode.DFLASH: "DFlash",
-        Mode.LOOKUP: window.tr("Lookup"),
-        Mode.BASELINE: window.tr("Plain"),
-    }
-    return names[mode]
+def _row(name: str) -> Row:
+    place = next(place for place in PLACES if place.name == name)
+    keys = QKeySequence(BY_ID[f"view.{name}"].keys[0]).toString(QKeySequence.SequenceFormat.NativeText)
+    return Row(name, shown(SCREENS, place.label), place.icon, keys)
+
+
+def _last_lines() -> list[str]:
+    return log.ring.lines()[-LOG_LINES:]

@@ -86,6 +86,8 @@ def _env(server: ServerAddress, model: ModelCard) -> dict[str, str]:
         "ANTHROPIC_DEFAULT_SONNET_MODEL": model.name,
         "ANTHROPIC_DEFAULT_OPUS_MODEL": model.name,
         "CLAUDE_CODE_MAX_CONTEXT_TOKENS": str(model.context),  # else it assumes a million
+        # Else it keeps 32000 tokens of the window free for an answer, and finds every prompt too long for a small one.
+        "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(model.max_output),
         "CLAUDE_CODE_ATTRIBUTION_HEADER": "0",  # it would change the prompt's first line
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_STREAM_IDLE_TIMEOUT_MS": str(IDLE_TIMEOUT_MS),

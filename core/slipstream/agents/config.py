@@ -191,9 +191,17 @@ def _card(item: Any) -> ModelCard | None:  # Any: another program's JSON
         return ModelCard(
             name=str(item["id"]),
             context=context,
-            thinking=known.get("thinking") is not False,
-            images=known.get("images") is True,
+            thinking=_can(known, "thinking", True),
+            images=_can(known, "image_input", False),
             title=title if isinstance(title, str) and title.isprintable() else "",
         )
     except InvalidRequest:
         return None
+
+
+def _can(abilities: Mapping[str, Any], name: str, unknown: bool) -> bool:
+    """Anthropic's form of an ability, or a plain one."""
+    said = abilities.get(name)
+    if isinstance(said, dict):
+        said = said.get("supported")
+    return said if isinstance(said, bool) else unknown

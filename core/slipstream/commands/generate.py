@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from slipstream.commands.options import Serving, add_pair, add_sampling, options, read_prompt, serving
+from slipstream.commands.output import print_json
 from slipstream.events import Delta, Event, Finish
 from slipstream.jobs import Waiting
 from slipstream.measure.result import Answer, as_json
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         answer = follow(engine, Request(prompt, chosen), show=not args.json)
     if args.json:
         drafters = ", ".join(engine.info.drafters) or "none"
-        print(json.dumps(as_json(answer, engine.info, chosen, drafter=drafters), ensure_ascii=False))
+        print_json(as_json(answer, engine.info, chosen, drafter=drafters))
     else:
         print(f"\n{summary(answer, chosen)}", file=sys.stderr)
     return 130 if answer.reason is Finish.CANCELLED else 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import re
 import secrets
 import threading
 from collections.abc import Generator
@@ -15,13 +17,15 @@ from typing import TYPE_CHECKING
 from slipstream.errors import InvalidRequest
 from slipstream.events import Faulted, Ready, Status
 from slipstream.jobs import Inbox
+from slipstream.prompt.reuse import CacheDesk
 from slipstream.service import Engine, start
-from slipstream.types import Acceptance, Mode, ModelInfo, Options
+from slipstream.store import demo, paths
+from slipstream.types import Acceptance, CacheLimits, Mode, ModelInfo, Options
 
 if TYPE_CHECKING:  # importing it imports MLX, and that must wait
     from slipstream.engine.engine import Pair
 
-DEMO_NAME = "SmolLM2-135M-Instruct"
+DEMO_NAME = demo.NAME
 
 
 def add_pair(parser: argparse.ArgumentParser) -> None:
@@ -30,13 +34,62 @@ def add_pair(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--drafter",
         action="append",
-        help="folder or name of a drafter made for the model; may be given twice; 'none' for no drafter",
+        help="folder, GGUF file or name of a drafter made for the model; may be given twice; 'none' for no drafter",
     )
     group.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="what to compute in")
     group.add_argument(
         "--drafter-bits", type=int, choices=(0, 4, 8), help="pack the drafter's weights (default: 4 on Metal, else 0)"
     )
     group.add_argument("--kv-bits", type=int, choices=(0, 4, 8), default=0, help="pack the KV cache (0: do not)")
+    group.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="run the Python that a model's folder brings, if it asks for it",
+    )
+    group.add_argument(
+        "--no-memory-guard", action="store_true", help="load and answer even when memory seems too small for it"
+    )
+
+
+def add_prompt_cache(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("prefix cache")
+    group.add_argument(
+        "--prompt-cache-ram",
+        metavar="SIZE",
+        help="memory for what was computed for earlier prompts, such as 2GiB (default: an eighth of this machine's)",
+    )
+    group.add_argument("--prompt-cache-disk", metavar="SIZE", default="10GiB", help="the same on disk (%(default)s)")
+    group.add_argument("--no-prompt-cache", action="store_true", help="compute every prompt from its beginning")
+
+
+def cache_limits(args: argparse.Namespace | None = None) -> CacheLimits:
+    """What `add_prompt_cache` was given, or its defaults. Raises InvalidRequest, naming the option."""
+    if args is None:
+        parser = argparse.ArgumentParser()
+        add_prompt_cache(parser)
+        args = parser.parse_args([])
+    folder = str(paths.cache_dir() / "prompts")
+    if args.no_prompt_cache:
+        return CacheLimits(0, 0, folder)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    ram = memory // 8 if args.prompt_cache_ram is None else _size("--prompt-cache-ram", args.prompt_cache_ram)
+    return CacheLimits(ram, _size("--prompt-cache-disk", args.prompt_cache_disk), folder)
+
+
+_UNITS = {"": 1, "B": 1} | {
+    f"{prefix}{unit}": base**power
+    for power, prefix in enumerate("KMGT", 1)
+    for unit, base in (("B", 1000), ("iB", 1024), ("", 1024))
+}
+
+
+def _size(option: str, text: str) -> int:
+    """Bytes. 2GiB is 2 * 1024**3, 2GB is 2 * 1000**3, 2G means 2GiB."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    units = {name.lower(): factor for name, factor in _UNITS.items()}
+    if found is None or found[2].lower() not in units:
+        raise InvalidRequest(f"{option} must be a size such as 2GiB or 500MB, not {text!r}", option=option)
+    return int(float(found[1]) * units[found[2].lower()])
 
 
 def add_sampling(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
@@ -151,12 +204,17 @@ def serving(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Generator[Serv
         thread.join()
 
 
-def open_pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Engine:
+def open_pair(
+    args: argparse.Namespace,
+    modes: tuple[Mode, ...],
+    limits: CacheLimits | None = None,
+    desk: CacheDesk | None = None,
+) -> Engine:
     """Resolve names to folders and load them. On the engine's thread, which is the first to import MLX."""
     from slipstream.engine.engine import open_engine, release
 
     try:
-        return open_engine(_pair(args, modes))
+        return open_engine(_pair(args, modes), limits, desk)
     except BaseException:
         release()
         raise
@@ -165,7 +223,7 @@ def open_pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Engine:
 def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
     from slipstream.engine.engine import Pair
     from slipstream.engine.load import Precision
-    from slipstream.store import demo, local
+    from slipstream.store import local
 
     given: list[str] = args.drafter or []
     if args.model is None:
@@ -174,20 +232,28 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
         target, name = local.resolve(args.model), Path(args.model).name
     drafters: tuple[Path, ...] = ()
     if given:
-        drafters = tuple(local.resolve(name) for name in given if name != "none")
+        drafters = tuple(local.resolve_drafter(name) for name in given if name != "none")
     elif args.model is None:
         # Automatic decoding uses the better of the two; a race wants both.
         wanted = {Mode.DSPARK if mode is Mode.AUTO else mode for mode in modes}
         drafters = tuple(path for mode, path in demo.drafters().items() if mode in wanted)
     precision = Precision(dtype=args.dtype, drafter_bits=args.drafter_bits)
-    return Pair(target, drafters, name, precision, args.kv_bits)
+    return Pair(
+        target,
+        drafters,
+        name,
+        precision,
+        args.kv_bits,
+        trust_code=args.trust_remote_code,
+        guard_memory=not args.no_memory_guard,
+    )
 
 
 def read_prompt(args: argparse.Namespace) -> str:
     """--prompt, or a file. Raises InvalidRequest when it is empty or cannot be read."""
     if args.prompt_file is not None:
         try:
-            text = args.prompt_file.read_text()
+            text = args.prompt_file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidRequest(f"{args.prompt_file} cannot be read ({error}); give a text file") from error
     else:

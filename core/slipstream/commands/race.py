@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
-from typing import Any
 
 from rich.columns import Columns
 from rich.console import Console
@@ -18,18 +16,11 @@ from slipstream.commands.options import add_pair, add_sampling, options, serving
 from slipstream.errors import InvalidRequest
 from slipstream.events import Delta, Done, Event, Prefill, decode_tps
 from slipstream.measure import race as races
+from slipstream.measure import report
 from slipstream.measure.prompts import DEFAULT, Question
-from slipstream.measure.result import versions
+from slipstream.measure.report import NAMES
 from slipstream.measure.verdict import Verdict
-from slipstream.types import Acceptance, Mode, ModelInfo
-
-NAMES = {
-    Mode.BASELINE: "plain",
-    Mode.DSPARK: "DSpark",
-    Mode.DFLASH: "DFlash",
-    Mode.LOOKUP: "lookup",
-    Mode.AUTO: "auto",
-}
+from slipstream.types import Acceptance, Mode
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -78,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
     console.print(verdict_line(race))
     if args.report is not None:
         try:
-            _write(args.report, race, engine.info)
+            write = report.as_json_text if args.report.suffix == ".json" else report.as_markdown
+            args.report.write_text(write(race, engine.info, chosen), encoding="utf-8")
         except OSError as error:
             raise InvalidRequest(f"{args.report} cannot be written ({error.strerror})") from error
         console.print(f"Report: {args.report}")
@@ -170,64 +162,15 @@ class _Pane:
 
 
 def table(race: races.Race) -> Table:
-    kinds = list(dict.fromkeys(run.question.kind for run in race.runs))
     out = Table(title=f"median of {race.trials} trials (lowest–highest)")
-    for name in ("arm", "tok/s", "against plain", *kinds, "tokens per round", "verdict"):
+    for name in report.heads(race):
         out.add_column(name, justify="left" if name in ("arm", "verdict") else "right")
-    for row in rows(race, kinds):
+    for row in report.rows(race):
         out.add_row(*row)
     return out
 
 
-def rows(race: races.Race, kinds: list[str]) -> list[list[str]]:
-    out: list[list[str]] = []
-    for arm in race.arms:
-        speedup = "–" if arm.speedup is None else f"{arm.speedup.median:.2f}× ({_range(arm.speedup)})"
-        verdict = "" if arm.mode is Mode.BASELINE else arm.verdict.value.capitalize()
-        by_kind = [f"{arm.speedup_by_kind[kind]:.2f}×" if kind in arm.speedup_by_kind else "–" for kind in kinds]
-        tps = f"{arm.tps.median:.2f} ({_range(arm.tps)})"
-        out.append([NAMES[arm.mode], tps, speedup, *by_kind, f"{arm.tokens_per_round:.2f}", verdict])
-    return out
-
-
-def _range(spread: races.Spread) -> str:
-    return f"{spread.low:.2f}–{spread.high:.2f}"
-
-
-def verdict_line(race: races.Race) -> str:
-    differences = [
-        f"{NAMES[arm.mode]}, {question.kind}: {comparison.sentence}"
-        for arm in race.arms
-        for question, comparison in arm.comparisons
-        if comparison.verdict is not Verdict.IDENTICAL
-    ]
-    match race.verdict:
-        case Verdict.IDENTICAL:
-            return "[green]Identical[/]: every arm said the same, token for token."
-        case Verdict.TIE:
-            return "[yellow]Numeric tie[/]: " + "; ".join(dict.fromkeys(differences))
-        case Verdict.DIFFERENT:
-            return "[red]Different[/]: no speed-up is claimed. " + "; ".join(dict.fromkeys(differences))
-
-
-def _write(path: Path, race: races.Race, info: ModelInfo) -> None:
-    stamp: dict[str, Any] = {"model": info.name, "dtype": info.dtype, "quantisation": info.quantisation}
-    if path.suffix == ".json":
-        report = {**stamp, "versions": versions(), **races.as_json(race)}
-        path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
-        return
-    kinds = list(dict.fromkeys(run.question.kind for run in race.runs))
-    head = ["arm", "tok/s", "against plain", *kinds, "tokens per round", "verdict"]
-    lines = [
-        f"# Race: {info.name}",
-        "",
-        f"{info.dtype}, {info.quantisation}; median of {race.trials} trials (lowest–highest); "
-        + ", ".join(f"{name} {version}" for name, version in versions().items()),
-        "",
-        "| " + " | ".join(head) + " |",
-        "|" + "---|" * len(head),
-        *("| " + " | ".join(row) + " |" for row in rows(race, kinds)),
-        "",
-        Styled.from_markup(verdict_line(race)).plain,
-    ]
-    path.write_text("\n".join(lines) + "\n")
+def verdict_line(race: races.Race) -> Styled:
+    word, _, rest = report.verdict_sentence(race).partition(":")
+    colour = {Verdict.IDENTICAL: "green", Verdict.TIE: "yellow", Verdict.DIFFERENT: "red"}[race.verdict]
+    return Styled.assemble((word, colour), ":", rest)

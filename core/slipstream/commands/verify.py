@@ -61,7 +61,7 @@ def replay(engine: Serving, prompt: Tokens, chosen: Options, said: list[int]) ->
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        result = json.loads(path.read_text())
+        result = json.loads(path.read_text("utf-8"))
         for key in ("prompt_ids", "token_ids"):
             if not all(type(token) is int for token in result[key]):
                 raise TypeError(f"{key} holds something else than token ids")

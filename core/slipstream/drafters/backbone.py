@@ -1,19 +1,45 @@
-"""The network that DSpark and DFlash share: a small Qwen3-style transformer over [context rows ; block slots].
+"""The network that DSpark and DFlash share: a small transformer over [context rows ; block slots].
 
 Context rows come from the target's hidden states; block slots are the anchor and mask tokens (docs/drafters.md).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.models.rope_utils import initialize_rope
 
-from slipstream.drafters.formats import Checkpoint, Descriptor
+from slipstream.drafters.descriptor import Checkpoint, Descriptor
 
 CAPACITY_STEP = 256  # context buffers grow by so many rows
+
+
+class DynamicConvolution(nn.Module):
+    """DFlash 2's convolution along the slots of a block, its taps computed from the slots (drafters.md §3.4)."""
+
+    def __init__(self, d: Descriptor) -> None:
+        super().__init__()
+        self.base_kernel = mx.zeros((2, d.conv_kernel, d.hidden))
+        groups = d.hidden // d.conv_group
+        self.kernel_projection = nn.Linear(d.hidden, 2 * d.conv_kernel * groups, bias=False)
+        self._taps, self._groups, self._group = d.conv_kernel, groups, d.conv_group
+
+    def kernels(self, hidden: mx.array) -> mx.array:
+        """Taps before and after the sublayer for every slot: [2, block, taps, hidden]."""
+        dynamic = self.kernel_projection(hidden).reshape(-1, 2, self._taps, self._groups, 1)
+        wide = mx.broadcast_to(dynamic, (*dynamic.shape[:-1], self._group)).flatten(-2)  # a tap for each channel
+        return (wide + self.base_kernel).transpose(1, 0, 2, 3)
+
+    @staticmethod
+    def mixed(kernel: mx.array, rows: mx.array) -> mx.array:
+        """Rows [block, hidden] with kernel [block, taps, hidden]: tap t reads the slot t before, none before slot 0."""
+        out = kernel[:, 0] * rows
+        for tap in range(1, kernel.shape[1]):
+            out = out + kernel[:, tap] * mx.pad(rows, [(tap, 0), (0, 0)])[: rows.shape[0]]
+        return out
 
 
 class Layer(nn.Module):
@@ -24,12 +50,21 @@ class Layer(nn.Module):
         q, kv = d.heads * d.head_dim, d.kv_heads * d.head_dim
         self.input_layernorm = nn.RMSNorm(d.hidden, eps=d.eps)
         self.post_attention_layernorm = nn.RMSNorm(d.hidden, eps=d.eps)
-        self.qkv = nn.Linear(d.hidden, q + 2 * kv, bias=False)
+        if d.is_gemma:
+            self.pre_feedforward_layernorm = nn.RMSNorm(d.hidden, eps=d.eps)
+            self.post_feedforward_layernorm = nn.RMSNorm(d.hidden, eps=d.eps)
+            self.layer_scalar = mx.ones((1,))
+        self.qkv = nn.Linear(d.hidden, q * (2 if d.gated else 1) + kv * (1 if d.keys_are_values else 2), bias=False)
         self.o_proj = nn.Linear(q, d.hidden, bias=False)
         self.q_norm = nn.RMSNorm(d.head_dim, eps=d.eps)
         self.k_norm = nn.RMSNorm(d.head_dim, eps=d.eps)
+        if d.sinks:
+            self.attention_sink_bias = mx.zeros((d.heads,))
         self.gate_up = nn.Linear(d.hidden, 2 * d.intermediate, bias=False)
         self.down_proj = nn.Linear(d.intermediate, d.hidden, bias=False)
+        if d.conv_kernel:
+            self.attention_conv = DynamicConvolution(d)
+            self.mlp_conv = DynamicConvolution(d)
 
 
 class Context:
@@ -38,10 +73,12 @@ class Context:
     Buffers have room to spare; a block's own rows are written behind `length` and forgotten by not advancing it.
     """
 
-    def __init__(self, d: Descriptor) -> None:
-        self.length = 0
-        self.keys: list[mx.array | None] = [None] * d.layers  # [1, kv_heads, capacity, head_dim]
-        self.values: list[mx.array | None] = [None] * d.layers
+    def __init__(self, d: Descriptor, buffers: Mapping[str, mx.array] | None = None, length: int = 0) -> None:
+        """`buffers`: of a context that was kept, with `length` rows in use."""
+        kept = buffers or {}
+        self.length = length
+        self.keys = [kept.get(f"keys.{layer}") for layer in range(d.layers)]  # [1, kv_heads, capacity, head_dim]
+        self.values = [kept.get(f"values.{layer}") for layer in range(d.layers)]
 
     def write(self, layer: int, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
         """Put rows [1, kv_heads, n, head_dim] behind the context of one layer. Returns the layer's whole buffers."""
@@ -55,7 +92,16 @@ class Context:
         return old_keys, old_values
 
     def arrays(self) -> list[mx.array]:
-        return [array for array in (*self.keys, *self.values) if array is not None]
+        return list(self.buffers().values())
+
+    def buffers(self) -> dict[str, mx.array]:
+        named = {"keys": self.keys, "values": self.values}
+        return {
+            f"{kind}.{layer}": array
+            for kind, arrays in named.items()
+            for layer, array in enumerate(arrays)
+            if array is not None
+        }
 
     @staticmethod
     def _grown(old: mx.array | None, like: mx.array, rows: int) -> mx.array:
@@ -74,10 +120,11 @@ class Backbone(nn.Module):
         self.fc = nn.Linear(tap_width, d.hidden, bias=False)
         self.hidden_norm = nn.RMSNorm(d.hidden, eps=d.eps)
         # Context keys and values of every layer come from the same rows, so they are one product: [k; v] by layer.
-        self.context_kv = nn.Linear(d.hidden, d.layers * 2 * d.kv_heads * d.head_dim, bias=False)
+        self._kinds = 1 if d.keys_are_values else 2
+        self.context_kv = nn.Linear(d.hidden, d.layers * self._kinds * d.kv_heads * d.head_dim, bias=False)
         self.layers = [Layer(d) for _ in range(d.layers)]
         self.norm = nn.RMSNorm(d.hidden, eps=d.eps)
-        self._rope: Any = initialize_rope(d.head_dim, d.rope_theta, False, d.rope_scaling, d.max_position)
+        self._rope: Any = _rope(d)
 
     def fuse(self, features: mx.array) -> mx.array:
         """Target hidden states -> context rows [n, hidden], shared by all layers."""
@@ -88,10 +135,10 @@ class Backbone(nn.Module):
         d, rows = self._d, features.shape[0]
         kv = self.context_kv(self.fuse(features))
         # [n, layers, k or v, kv_heads, head_dim] -> [layers, k or v, kv_heads, n, head_dim]
-        kv = kv.reshape(rows, d.layers, 2, d.kv_heads, d.head_dim).transpose(1, 2, 3, 0, 4)
+        kv = kv.reshape(rows, d.layers, self._kinds, d.kv_heads, d.head_dim).transpose(1, 2, 3, 0, 4)
         for index, layer in enumerate(self.layers):
-            keys = self._rope(layer.k_norm(kv[index : index + 1, 0]), offset=context.length)
-            context.write(index, keys, kv[index : index + 1, 1])
+            keys, values = kv[index : index + 1, 0], kv[index : index + 1, -1]
+            context.write(index, *self._placed(layer, keys, values, context.length))
         context.length += rows
 
     def block(self, context: Context, slots: mx.array) -> mx.array:
@@ -102,17 +149,51 @@ class Backbone(nn.Module):
         return self.norm(hidden)
 
     def layer(self, index: int, context: Context, hidden: mx.array) -> mx.array:
+        d, layer = self._d, self.layers[index]
+        before_mlp = layer.pre_feedforward_layernorm if d.is_gemma else layer.post_attention_layernorm
+        normed = layer.input_layernorm(hidden)
+        if d.conv_kernel:
+            before, after = layer.attention_conv.kernels(normed)
+            seen = layer.attention_conv.mixed(before, normed)
+            out = layer.attention_conv.mixed(after, self._attention(index, context, seen))
+        else:
+            out = self._attention(index, context, normed)
+        hidden = hidden + (layer.post_attention_layernorm(out) if d.is_gemma else out)
+
+        normed = before_mlp(hidden)
+        if d.conv_kernel:
+            before, after = layer.mlp_conv.kernels(normed)
+            out = layer.mlp_conv.mixed(after, self._mlp(layer, layer.mlp_conv.mixed(before, normed)))
+        else:
+            out = self._mlp(layer, normed)
+        if d.is_gemma:
+            return (hidden + layer.post_feedforward_layernorm(out)) * layer.layer_scalar
+        return hidden + out
+
+    def _mlp(self, layer: Layer, rows: mx.array) -> mx.array:
+        gate, up = mx.split(layer.gate_up(rows), 2, axis=-1)
+        activated = nn.gelu_approx(gate) if self._d.is_gemma else nn.silu(gate)
+        return layer.down_proj(activated * up)
+
+    def _attention(self, index: int, context: Context, rows: mx.array) -> mx.array:
+        """Slots [block, hidden] over the context and themselves."""
         d, layer, start = self._d, self.layers[index], context.length
-        size = hidden.shape[0]
-        q_width, kv_width = d.heads * d.head_dim, d.kv_heads * d.head_dim
-        qkv = layer.qkv(layer.input_layernorm(hidden))
-        queries, keys, values = mx.split(qkv, [q_width, q_width + kv_width], axis=-1)
+        size, q_width, kv_width = rows.shape[0], d.heads * d.head_dim, d.kv_heads * d.head_dim
+        qkv = layer.qkv(rows)
+        gate = None
+        if d.gated:  # each head's rows are [queries ; gate]
+            both, keys, values = mx.split(qkv, [2 * q_width, 2 * q_width + kv_width], axis=-1)
+            queries, gate = mx.split(both.reshape(size, d.heads, 2 * d.head_dim), 2, axis=-1)
+        elif d.keys_are_values:
+            queries, keys = mx.split(qkv, [q_width], axis=-1)
+            values = keys
+        else:
+            queries, keys, values = mx.split(qkv, [q_width, q_width + kv_width], axis=-1)
         queries = queries.reshape(1, size, d.heads, d.head_dim).transpose(0, 2, 1, 3)
         keys = keys.reshape(1, size, d.kv_heads, d.head_dim).transpose(0, 2, 1, 3)
         values = values.reshape(1, size, d.kv_heads, d.head_dim).transpose(0, 2, 1, 3)
         queries = self._rope(layer.q_norm(queries), offset=start)
-        keys = self._rope(layer.k_norm(keys), offset=start)
-        all_keys, all_values = context.write(index, keys, values)
+        all_keys, all_values = context.write(index, *self._placed(layer, keys, values, start))
 
         window = d.windows[index]
         # The oldest row that any slot can see: the first slot's window decides.
@@ -121,12 +202,27 @@ class Backbone(nn.Module):
             queries,
             all_keys[..., oldest : start + size, :],
             all_values[..., oldest : start + size, :],
-            scale=d.head_dim**-0.5,
+            scale=1.0 if d.is_gemma else d.head_dim**-0.5,
             mask=_mask(size, start, oldest, window, d.causal[index]),
+            sinks=layer.attention_sink_bias.astype(queries.dtype) if d.sinks else None,
         )
-        hidden = hidden + layer.o_proj(out.transpose(0, 2, 1, 3).reshape(size, q_width))
-        gate, up = mx.split(layer.gate_up(layer.post_attention_layernorm(hidden)), 2, axis=-1)
-        return hidden + layer.down_proj(nn.silu(gate) * up)
+        out = out.transpose(0, 2, 1, 3).reshape(size, q_width)
+        if gate is not None:
+            out = out * mx.sigmoid(gate.reshape(size, q_width))
+        return layer.o_proj(out)
+
+    def _placed(self, layer: Layer, keys: mx.array, values: mx.array, offset: int) -> tuple[mx.array, mx.array]:
+        """Keys and values [1, kv_heads, n, head_dim] as the context keeps them: normed, and keys turned."""
+        if self._d.is_gemma:
+            values = mx.fast.rms_norm(values, None, self._d.eps)
+        return self._rope(layer.k_norm(keys), offset=offset), values
+
+
+def _rope(d: Descriptor) -> Any:
+    rope: Any = initialize_rope(d.rope.dims, d.rope.theta, d.rope.interleaved, d.rope.scaling, d.max_position)
+    if d.rope.scaling and (factor := d.rope.scaling.get("attention_factor")) is not None:
+        rope.mscale = float(factor)  # YaRN's factor on queries and keys, where the config fixes it
+    return rope
 
 
 def _mask(size: int, start: int, oldest: int, window: int | None, causal: bool) -> mx.array | None:
@@ -143,20 +239,34 @@ def _mask(size: int, start: int, oldest: int, window: int | None, causal: bool) 
 
 def backbone_weights(checkpoint: Checkpoint) -> dict[str, mx.array]:
     """The checkpoint's backbone tensors under this module's names, with products fused along their outputs."""
-    weights, layers = checkpoint.weights, range(checkpoint.descriptor.layers)
+    d, weights, layers = checkpoint.descriptor, checkpoint.weights, range(checkpoint.descriptor.layers)
+    kv = "k" if d.keys_are_values else "kv"
 
     def fused(*parts: str) -> mx.array:
         return mx.concatenate([weights[f"{part}.weight"] for part in parts], axis=0)
 
-    out = {f"{name}.weight": weights[f"{name}.weight"] for name in ("fc", "hidden_norm", "norm")}
+    def norm(name: str) -> mx.array:
+        weight = weights[f"{name}.weight"]
+        return weight.astype(mx.float32) + 1.0 if d.offset_norms else weight
+
+    out = {"fc.weight": weights["fc.weight"]} | {f"{name}.weight": norm(name) for name in ("hidden_norm", "norm")}
     for index in layers:
         at = f"layers.{index}."
-        for name in ("input_layernorm", "post_attention_layernorm"):
-            out[f"{at}{name}.weight"] = weights[f"{at}{name}.weight"]
-        for name in ("o_proj", "q_norm", "k_norm"):
-            out[f"{at}{name}.weight"] = weights[f"{at}self_attn.{name}.weight"]
-        out[f"{at}qkv.weight"] = fused(*(f"{at}self_attn.{name}_proj" for name in "qkv"))
+        norms = ["input_layernorm", "post_attention_layernorm"]
+        if d.is_gemma:
+            norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
+            out[f"{at}layer_scalar"] = weights[f"{at}layer_scalar"]
+        out |= {f"{at}{name}.weight": norm(at + name) for name in norms}
+        out |= {f"{at}{name}.weight": norm(f"{at}self_attn.{name}") for name in ("q_norm", "k_norm")}
+        if d.sinks:
+            out[f"{at}attention_sink_bias"] = weights[f"{at}self_attn.attention_sink_bias"]
+        if d.conv_kernel:
+            for conv in ("attention_conv", "mlp_conv"):
+                for name in ("base_kernel", "kernel_projection.weight"):
+                    out[f"{at}{conv}.{name}"] = weights[f"{at}{conv}.{name}"]
+        out[f"{at}o_proj.weight"] = weights[f"{at}self_attn.o_proj.weight"]
+        out[f"{at}qkv.weight"] = fused(*(f"{at}self_attn.{name}_proj" for name in "q" + kv))
         out[f"{at}gate_up.weight"] = fused(*(f"{at}mlp.{name}_proj" for name in ("gate", "up")))
         out[f"{at}down_proj.weight"] = weights[f"{at}mlp.down_proj.weight"]
-    out["context_kv.weight"] = fused(*(f"layers.{index}.self_attn.{name}_proj" for index in layers for name in "kv"))
+    out["context_kv.weight"] = fused(*(f"layers.{index}.self_attn.{name}_proj" for index in layers for name in kv))
     return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mlx.core as mx
 
-from slipstream.drafters.formats import Checkpoint
+from slipstream.drafters.descriptor import Checkpoint
 from slipstream.drafters.network import BlockDrafter, BlockState, Tables
 from slipstream.drafters.protocol import Draw, Proposal
 from slipstream.types import Mode
@@ -25,11 +25,11 @@ class DSpark(BlockDrafter):
     def propose(self, state: BlockState, last: int, limit: int, draw: Draw) -> Proposal:
         d = self.descriptor
         limit = min(limit, self.block)
-        hidden = self.hidden(state, last)
+        hidden = self.hidden(state, last, limit)
         base = self.base_logits(hidden[d.first :][:limit]).astype(mx.float32)
         if self._w1 is None:
-            tokens = draw(base, 0)
-            return Proposal(tokens, self._confidence(hidden[d.first :][:limit], None), base)
+            base = self.spread(base)
+            return Proposal(draw(base, 0), self._confidence(hidden[d.first :][:limit], None), base)
         return self._chain(hidden, base, last, draw)
 
     def _chain(self, hidden: mx.array, base: mx.array, last: int, draw: Draw) -> Proposal:
@@ -45,7 +45,7 @@ class DSpark(BlockDrafter):
         for index in range(base.shape[0]):
             at = hidden[first + index : first + index + 1]
             bias, previous, memory = self.bias(token, at, memory)
-            row = base[index : index + 1] + bias
+            row = self.spread(base[index : index + 1] + bias)
             token = draw(row, index)
             tokens.append(token)
             embedded.append(previous)
@@ -84,7 +84,11 @@ class DSpark(BlockDrafter):
     def _confidence(self, hidden: mx.array, embedded: mx.array | None) -> mx.array | None:
         """Probability that each draft is kept, given that those before it are [n]."""
         logits = self.confidence_logits(hidden, embedded)
-        return None if logits is None else mx.sigmoid(logits)
+        if logits is None:
+            return None
+        if temperatures := self.descriptor.confidence_temperatures:
+            logits = logits / mx.array(temperatures)[: logits.shape[0]]
+        return mx.sigmoid(logits)
 
     def confidence_logits(self, hidden: mx.array, embedded: mx.array | None) -> mx.array | None:
         if self._judge is None:

@@ -48,9 +48,18 @@ class LookupState:
                 continue
             gram = (*text[len(text) - size + 1 :], last) if size > 1 else (last,)
             for end in self.ends.get(gram, ()):
-                if 0 < end < len(text):  # in a run of one token the latest ends where the text does: nothing follows
+                if end > 0:  # in a run of one token it may end where the text does: what follows is the last token
                     return end, size + self._further(end - size, len(text) - size)
         return 0, 0
+
+    def following(self, start: int, last: int, count: int) -> list[int]:
+        """`count` tokens from text[start] on. Behind `last` the copy goes on with itself.
+
+        So what repeats with a short period, a run of one token above all, is proposed as far as wanted.
+        """
+        period = len(self.text) + 1 - start
+        copied = [*self.text[start : start + count], last]
+        return [copied[index % period] for index in range(max(count, 0))]
 
     def _further(self, left: int, right: int) -> int:
         """How many tokens before text[left] and before text[right + 1] agree, going back."""
@@ -100,6 +109,6 @@ class Lookup:
             state.rounds_since_long += 1
             if state.long_failures < 2 or state.rounds_since_long % REPROBE_ROUNDS == 0:
                 cap = min(MAX_DRAFT, 2 * match)
-        tokens = state.text[start : start + min(cap, limit)] if match else []
+        tokens = state.following(start, last, min(cap, limit)) if match else []
         state.drafted = len(tokens)
         return Proposal(mx.array(tokens, dtype=mx.int32))

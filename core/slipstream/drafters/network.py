@@ -9,7 +9,8 @@ import mlx.core as mx
 import mlx.nn as nn
 
 from slipstream.drafters.backbone import Backbone, Context, backbone_weights
-from slipstream.drafters.formats import Checkpoint, check_pair
+from slipstream.drafters.descriptor import LOG_SNR_FEATURES, Checkpoint
+from slipstream.drafters.formats import check_pair
 from slipstream.models.families import softcap
 
 GROUP_SIZES = (64, 32)  # of weights packed at load: the first that divides the width
@@ -72,7 +73,12 @@ class BlockDrafter:
         else:
             scale = target.embed_scale if d.embed_scale is None else d.embed_scale
         self._embed_scale = scale
+        self._noise = self._noise_rows(checkpoint)
         self._masks = self._embed(mx.full((d.block - 1,), d.mask_id, dtype=mx.int32))  # [block - 1, hidden]
+        if self._noise is not None:
+            self._masks = self._masks + self._noise[1:]
+        # The target's ids of the tokens it can propose, where these are not all.
+        self.draft_ids = mx.arange(d.draft_vocabulary) + checkpoint.weights["d2t"] if d.is_reduced else None
         mx.eval(self._masks, self.backbone.parameters())
 
     def begin(self) -> BlockState:
@@ -85,14 +91,34 @@ class BlockDrafter:
     def arrays(self, state: BlockState) -> list[mx.array]:
         return state.context.arrays()
 
-    def hidden(self, state: BlockState, last: int) -> mx.array:
-        """Final hidden states of every slot [block, hidden]."""
-        return self.backbone.block(state.context, self.slots(last))
+    def buffers(self, state: BlockState) -> dict[str, mx.array]:
+        return state.context.buffers()
+
+    def restore(self, buffers: Mapping[str, mx.array], length: int) -> BlockState:
+        return BlockState(Context(self.descriptor, buffers, length))
+
+    def hidden(self, state: BlockState, last: int, limit: int) -> mx.array:
+        """Final hidden states of the slots [block, hidden], of which `limit` predictions will be used.
+
+        Slots that see each other must all run. Where none sees a later one, those that are not wanted are left out.
+        """
+        d, slots = self.descriptor, self.slots(last)
+        if all(d.causal):
+            slots = slots[: d.first + limit]
+        return self.backbone.block(state.context, slots)
 
     def slots(self, last: int) -> mx.array:
         """Layer inputs of the block: the anchor's embedding, then masks. [block, hidden]"""
         anchor = self._embed(mx.array([last], dtype=mx.int32))
+        if self._noise is not None:
+            anchor = anchor + self._noise[:1]
         return mx.concatenate([anchor, self._masks], axis=0)
+
+    def spread(self, logits: mx.array) -> mx.array:
+        """Logits of the tokens it can propose [n, draft vocabulary] over the target's [n, vocabulary]."""
+        if self.draft_ids is None:
+            return logits
+        return spread_over(logits, mx.broadcast_to(self.draft_ids, logits.shape), self.descriptor.vocabulary)
 
     def base_logits(self, hidden: mx.array) -> mx.array:
         """Logits [n, vocabulary] of slots' hidden states, before any Markov bias."""
@@ -111,6 +137,23 @@ class BlockDrafter:
         rows = rows.astype(self._dtype)
         return rows if self._embed_scale == 1.0 else rows * self._embed_scale
 
+    def _noise_rows(self, checkpoint: Checkpoint) -> mx.array | None:
+        """What is added to each slot to say how noisy it is [block, hidden]: the anchor not, masks fully (§4.8)."""
+        d, weights = self.descriptor, checkpoint.weights
+        if d.log_snr is None:
+            return None
+        least, most = d.log_snr
+        level = mx.array([most] + [least] * (d.block - 1))
+        half = LOG_SNR_FEATURES // 2
+        angles = (1000.0 * (level - least) / (most - least))[:, None] * 10000.0 ** (-mx.arange(half) / half)
+        features = mx.concatenate([mx.sin(angles), mx.cos(angles)], axis=-1)
+
+        def linear(name: str, rows: mx.array) -> mx.array:
+            weight, bias = (weights[f"{name}.{part}"].astype(mx.float32) for part in ("weight", "bias"))
+            return rows @ weight.T + bias
+
+        return linear("log_snr_fc2", nn.silu(linear("log_snr_fc1", features))).astype(self._dtype)
+
     def _table(self, checkpoint: Checkpoint, path: str, *, embedding: bool = False) -> Any:
         """A Linear or Embedding of the checkpoint, packed as asked."""
         weight = checkpoint.weights[f"{path}.weight"]
@@ -124,8 +167,14 @@ class BlockDrafter:
         module.load_weights([(name, tensor.astype(mx.float32)) for name, tensor in weights.items()], strict=True)
         if self._bits:
             # Packed from float32: from a half type each group's scale would be rounded twice.
-            nn.quantize(module, class_predicate=lambda _, layer: _packing(layer, self._bits))
+            nn.quantize(module, class_predicate=lambda path, layer: "conv" not in path and _packing(layer, self._bits))
         module.set_dtype(self._dtype)
+
+
+def spread_over(rows: mx.array, ids: mx.array, vocabulary: int) -> mx.array:
+    """Rows [n, k] put at ids [n, k] of [n, vocabulary]; minus infinity elsewhere."""
+    out = mx.full((rows.shape[0], vocabulary), -mx.inf, dtype=rows.dtype)
+    return mx.put_along_axis(out, ids.astype(mx.int32), rows, axis=-1)
 
 
 class _Holder(nn.Module):

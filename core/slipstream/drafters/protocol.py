@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import mlx.core as mx
 
@@ -68,4 +68,21 @@ class Drafter(Protocol):
 
     def propose(self, state: Any, last: int, limit: int, draw: Draw) -> Proposal:
         """Up to `limit` tokens to follow `last`, which is committed and not yet observed."""
+        ...
+
+
+@runtime_checkable
+class KeepsRows(Protocol):
+    """A drafter that reads hidden states, whose own state can be kept beside the target's and put back.
+
+    One without taps needs none of this: it observes the tokens again. One with taps and without this is served, and
+    nothing is kept for its requests.
+    """
+
+    def buffers(self, state: Any) -> Mapping[str, mx.array]:
+        """What `observe` made of the tokens: a row for each on the third axis, and perhaps room behind them."""
+        ...
+
+    def restore(self, buffers: Mapping[str, mx.array], length: int) -> Any:
+        """The state after `length` tokens, from such buffers. They are the state's own from now on."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 import mlx.core as mx
 
 from slipstream.drafters.protocol import Drafter
-from slipstream.engine import load
+from slipstream.engine import load, self_test
 from slipstream.engine.costs import Costs
+from slipstream.engine.guard import Guard
+from slipstream.engine.identity import drafter_part, target_identity
+from slipstream.engine.kept import Keeper, MlxArrays
 from slipstream.engine.load import Precision
 from slipstream.engine.planner import Drafters, plan
 from slipstream.engine.policy import Policy
@@ -26,7 +29,10 @@ from slipstream.events import Delta, Done, Event, Finish, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
-from slipstream.types import Acceptance, Mode, ModelInfo, Options
+from slipstream.prompt.reuse import CacheDesk, PromptCache
+from slipstream.store import files, memory
+from slipstream.store.prompts import PromptStore
+from slipstream.types import Acceptance, CacheLimits, Mode, ModelInfo, Options, Text
 
 if TYPE_CHECKING:
     from slipstream.prompt.constraint import Constraint, Vocabulary
@@ -37,6 +43,7 @@ logger = logging.getLogger(__name__)
 CPU_CHUNK = 32
 GPU_CHUNK = 512
 CLEAR_EVERY = 256  # rounds between handing MLX's cached buffers back
+TICK_EVERY = 16  # rounds between handing on what is to be written to disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,8 @@ class Pair:
     name: str = ""
     precision: Precision = field(default_factory=Precision)
     kv_bits: int = 0
+    trust_code: bool = False  # run the Python that the target's folder brings, if its config asks for it
+    guard_memory: bool = True  # refuse what this machine has no room for
 
 
 class MlxEngine:
@@ -62,12 +71,21 @@ class MlxEngine:
         *,
         kv_bits: int = 0,
         chunk: int | None = None,
+        guard: Guard | None = None,
+        prompts: PromptCache | None = None,
+        parts: Mapping[Mode, str] | None = None,  # names of the drafters' states in it
+        desk: CacheDesk | None = None,
     ) -> None:
         self.target = target
         self.drafters = drafters
         self.tokeniser = tokeniser
         self.info = info
+        self.prompt_cache = prompts
+        self._desk = desk or CacheDesk()
+        self._desk.attach(prompts)
+        self._parts = parts or {mode: mode.value for mode in drafters}
         self._kv_bits = kv_bits
+        self._guard = guard
         self._chunk = chunk or (GPU_CHUNK if load.on_gpu() else CPU_CHUNK)
         self.costs = Costs(free=frozenset((Mode.LOOKUP.value, GRAMMAR)))
         self._experience: Policy | None = None
@@ -80,8 +98,10 @@ class MlxEngine:
             raise ContextFull(len(prompt), self.info.context)
         self._check_ids("prompt", prompt)
         self._check_ids("logit_bias", options.logit_bias)
+        if self._guard is not None:
+            self._guard.admit(len(prompt), options.max_tokens)
         cache = self.target.make_cache(self._kv_bits)
-        fixed = cache.fixed_kinds
+        fixed = self.target.fixed_kinds
         chosen = plan(self.drafters, options, can_rewind=not fixed)
         if fixed and any(drafter.block for drafter in chosen):
             raise PairMismatch(
@@ -89,8 +109,10 @@ class MlxEngine:
                 "rejected; use --mode baseline",
                 kinds=fixed,
             )
-        policy = self._policy(options)
-        decoding = Decoding(self.target, Drafters(chosen, policy), options, prompt, cache, self._constraint(options))
+        drafters = Drafters(chosen, self._policy(options))
+        decoding = Decoding(self.target, drafters, options, prompt, cache, self._constraint(options))
+        prompts = self.prompt_cache if job.request.reuse else None
+        keeper = Keeper(prompts, prompt, cache, drafters, self._parts, lambda: self._marks)
         answer = _Answer(self.tokeniser.decode, options, self.info.end_ids, decoding)
 
         def timings() -> Timings:
@@ -100,30 +122,32 @@ class MlxEngine:
                 first_token_s=answer.first_s or time.monotonic(),
                 last_token_s=answer.last_s or time.monotonic(),
                 prompt_tokens=len(prompt),
-                reused_tokens=0,
+                reused_tokens=keeper.reused,
                 output_tokens=answer.count,
                 rounds=answer.rounds,
+                shortfall=keeper.shortfall,
             )
 
         def done(reason: Finish) -> Done:
             return Done(reason, timings(), tuple(prompt), answer.stop)
 
-        yield Prefill(0, len(prompt), 0)
-        for finished in decoding.prefill(self._chunk):
-            if job.is_cancelled:
-                yield done(Finish.CANCELLED)
-                return
-            yield Prefill(finished, len(prompt), 0)
+        if not (yield from self._prefill(job, decoding, keeper, prompt)):
+            yield done(Finish.CANCELLED)
+            return
         yield answer.take(decoding.first())
+        keeper.keep(prompt)  # now, for those who ask while this one is still answered
         while answer.reason is None:
             if job.is_cancelled:
                 answer.end(Finish.CANCELLED)
                 break
             yield answer.take(decoding.step())
+            if answer.rounds % TICK_EVERY == 0:
+                keeper.tick()
             if answer.rounds % CLEAR_EVERY == 0:
                 mx.clear_cache()
         if rest := answer.rest():
             yield Delta(rest, ())
+        keeper.keep(decoding.tokens[: len(prompt) + answer.count])
         assert answer.reason is not None
         yield done(answer.reason)
 
@@ -134,12 +158,38 @@ class MlxEngine:
         self._experience = Policy(self.costs, like=self._experience)
         return self._experience
 
+    def _prefill(
+        self, job: Job, decoding: Decoding, keeper: Keeper, prompt: Sequence[int]
+    ) -> Generator[Prefill, None, bool]:
+        """Take what is kept of the prompt and compute the rest. False when the job was cancelled."""
+        keeper.find()
+        yield Prefill(keeper.reused, len(prompt), keeper.reused)
+        for _ in keeper.fetch():
+            if job.is_cancelled:
+                return False
+            yield Prefill(keeper.reused, len(prompt), keeper.reused)
+        keeper.restore()
+        finished = keeper.reused
+        chunks = decoding.prefill(self._chunk, keeper.stops)
+        while not job.is_cancelled and (more := next(chunks, None)) is not None:
+            finished = more
+            keeper.note(finished)
+            yield Prefill(finished, len(prompt), keeper.reused)
+        if job.is_cancelled:
+            keeper.keep(prompt[:finished])
+        return not job.is_cancelled
+
     def _constraint(self, options: Options) -> Constraint | None:
         if options.grammar is None:
             return None
         from slipstream.prompt.constraint import Constraint
 
         return Constraint(options.grammar, self._vocabulary)
+
+    @cached_property
+    def _marks(self) -> frozenset[int]:
+        """Tokens that are no text: templates put them where turns begin and end."""
+        return frozenset(int(token) for token in self.tokeniser.huggingface.added_tokens_decoder)
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
@@ -162,6 +212,9 @@ class MlxEngine:
 
     def close(self) -> None:
         """Free the device. On the thread that made the engine, as its last act with MLX."""
+        self._desk.attach(None)
+        if self.prompt_cache is not None:
+            self.prompt_cache.close()
         release()
 
 
@@ -245,15 +298,22 @@ class _Answer:
         return self._stops.feed(self._text.finish()) + self._stops.finish()
 
 
-def open_engine(pair: Pair) -> MlxEngine:
-    """Load a pair. Raises the errors of `load_target` and `load_drafter`."""
+def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk | None = None) -> MlxEngine:
+    """Load a pair. Raises the errors of `load_target` and `load_drafter`, and WontFit.
+
+    `limits`: of the prefix cache; None for none. `desk`: where others find it.
+    """
     began = time.monotonic()
-    target = load.load_target(pair.target, pair.precision)
-    drafters = {
-        drafter.mode: drafter
-        for drafter in (load.load_drafter(folder, target, pair.precision) for folder in pair.drafters)
-    }
+    limit = _check_room(pair) if pair.guard_memory else None
+    target = load.load_target(pair.target, pair.precision, trust_code=pair.trust_code)
     tokeniser = Tokeniser(pair.target)
+    sample = tokeniser.encode(Text(self_test.TEXT)) if pair.drafters else []
+    drafters: dict[Mode, Drafter] = {}
+    parts: dict[Mode, str] = {}
+    for path in pair.drafters:
+        drafter = load.load_drafter(path, target, pair.precision, sample=sample, beside=pair.target)
+        drafters[drafter.mode] = drafter
+        parts[drafter.mode] = drafter_part(path, drafter, target, pair.precision.drafter_bits)
     info = ModelInfo(
         name=pair.name or pair.target.name,
         path=str(pair.target),
@@ -270,4 +330,49 @@ def open_engine(pair: Pair) -> MlxEngine:
         ", ".join(drafters) or "no drafter",
         time.monotonic() - began,
     )
-    return MlxEngine(target, drafters, tokeniser, info, kv_bits=pair.kv_bits)
+    guard = limit and Guard(memory.of_folder(pair.target), target, limit, kv_bits=pair.kv_bits)
+    prompts = _open_prompts(pair, target, info, limits)
+    if guard is not None and prompts is not None:
+        guard.sheds.append(prompts.shed)
+    return MlxEngine(
+        target,
+        drafters,
+        tokeniser,
+        info,
+        kv_bits=pair.kv_bits,
+        guard=guard,
+        prompts=prompts,
+        parts=parts,
+        desk=desk,
+    )
+
+
+def _open_prompts(pair: Pair, target: Target, info: ModelInfo, limits: CacheLimits | None) -> PromptCache | None:
+    if limits is None or limits.is_off:
+        return None
+    store = None
+    if limits.disk_bytes:
+        identity = target_identity(pair.target, target, info.quantisation, pair.kv_bits)
+        store = PromptStore.open(
+            Path(limits.folder), limits.disk_bytes, str(pair.target.resolve()), identity, limits.ram_bytes
+        )
+    return PromptCache(MlxArrays(), limits.ram_bytes, store)
+
+
+def _check_room(pair: Pair) -> memory.Limit:
+    """What this machine can give. Raises WontFit when it is too little for the pair with a short context."""
+    drafters = [path for path in pair.drafters if not path.is_file()]  # a GGUF is small, and read as it is
+    for folder in (pair.target, *drafters):
+        files.check(folder)
+    limit = memory.limit()
+    half = pair.precision.dtype in ("float16", "bfloat16")
+    found = memory.fit(
+        pair.target,
+        tuple(drafters),
+        context=memory.LEAST_CONTEXT,
+        kv_bits=pair.kv_bits,
+        cpu_bytes=2 if half else 4,
+        against=limit,
+    )
+    found.check(pair.name or pair.target.name)
+    return limit

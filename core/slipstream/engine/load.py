@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.utils import dequantize_model, load_model
 
 from slipstream.drafters import formats
+from slipstream.drafters.descriptor import Descriptor
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.protocol import Drafter
-from slipstream.errors import ModelIncomplete, ModelNotFound, UnsupportedModel
+from slipstream.engine import self_test
+from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel
 from slipstream.models.target import Target
+from slipstream.store.files import check as check_files
 from slipstream.types import Mode
 
 logger = logging.getLogger(__name__)
@@ -42,14 +45,16 @@ def on_gpu() -> bool:
     return mx.default_device() == mx.gpu
 
 
-def load_target(folder: Path, precision: Precision) -> Target:
-    """A target from a model folder.
+def load_target(folder: Path, precision: Precision, *, trust_code: bool = False) -> Target:
+    """A target from a model folder. `trust_code`: run the Python that the folder brings, if its config asks for it.
 
     Raises ModelNotFound, ModelIncomplete, or UnsupportedModel (architecture, custom code, or failed probe).
     """
     check_files(folder)
+    if not trust_code:
+        _refuse_code(folder)
     try:
-        model, config = load_model(folder, lazy=True)
+        model, config = load_model(folder, lazy=True, trust_remote_code=trust_code)
     except FileNotFoundError as error:
         raise ModelIncomplete(f"{folder} has no weights; finish the download") from error
     except ValueError as error:
@@ -78,14 +83,35 @@ def load_target(folder: Path, precision: Precision) -> Target:
     return Target(model, config)
 
 
-def load_drafter(folder: Path, target: Target, precision: Precision) -> Drafter:
-    """A drafter for a target. Raises what `formats.read` raises, and PairMismatch."""
-    checkpoint = formats.read(folder)
+def load_drafter(
+    path: Path, target: Target, precision: Precision, *, sample: Sequence[int] = (), beside: Path | None = None
+) -> Drafter:
+    """A drafter, from a folder or a GGUF file, for a target. Raises what `formats.read` raises, and PairMismatch.
+
+    `sample`: ids of the self-test's text. With it a pair that is loaded for the first time is measured, and a drafter
+    that hardly understands its target is warned of; `beside` is the target's folder then.
+    """
+    checkpoint = formats.read(path)
+    if not target.has_taps:
+        raise PairMismatch(
+            f"{path.name} reads the hidden states inside its target, and those of {target.model_type!r} are not "
+            "known; use --mode lookup, or a target of another architecture"
+        )
     bits = precision.drafter_bits
     if bits is None:
         # Not on CUDA: there drafters packed to 4 bits lose more than half of their accepted tokens (docs/decisions.md).
         bits = METAL_DRAFTER_BITS if mx.metal.is_available() else 0
-    return DRAFTERS[checkpoint.descriptor.mode](checkpoint, target, dtype=target.dtype, bits=bits)
+
+    def make(descriptor: Descriptor) -> Drafter:
+        read = replace(checkpoint, descriptor=descriptor)
+        return DRAFTERS[descriptor.mode](read, target, dtype=target.dtype, bits=bits)
+
+    drafter = make(checkpoint.descriptor)
+    if sample and beside is not None and not self_test.has_passed(beside, path):
+        found = self_test.check(target, drafter, checkpoint.descriptor, make, sample, path.name)
+        if not found.is_suspicious:
+            self_test.remember(beside, path)
+    return drafter
 
 
 def quantisation_of(model: nn.Module) -> str:
@@ -98,52 +124,18 @@ def quantisation_of(model: nn.Module) -> str:
     return ", ".join(sorted(kinds)) or "none"
 
 
-def check_files(folder: Path) -> None:
-    """Refuse a folder that is no model, or is only half downloaded, naming the first thing that is missing."""
-    if not folder.is_dir():
-        raise ModelNotFound(f"no model at {folder}; check the path or the name", path=str(folder))
-    config = folder / "config.json"
-    if not config.is_file():
-        raise ModelIncomplete(f"{folder} has no config.json, so it is no model folder or only half downloaded")
-    index = folder / "model.safetensors.index.json"
-    try:
-        if not isinstance(json.loads(config.read_text()), dict):
-            raise TypeError("config.json is no object")
-        weight_map: dict[str, str] = json.loads(index.read_text())["weight_map"] if index.is_file() else {}
-        wanted = {str(name) for name in weight_map.values()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelIncomplete(
-            f"{folder}: config.json or the index of its weights is damaged ({error}); download the model again"
-        ) from error
-    present = {path.name for path in folder.glob("*.safetensors")}
-    if missing := sorted(wanted - present):
-        raise ModelIncomplete(
-            f"{folder} lacks {len(missing)} of {len(wanted)} weight files ({missing[0]}); finish the download",
-            missing=missing,
-        )
-    if not present:
-        raise ModelIncomplete(f"{folder} has no .safetensors weights; finish the download, or choose an MLX model")
-    for name in sorted(present):
-        _check_safetensors(folder / name)
-
-
-def _check_safetensors(path: Path) -> None:
-    """The header says how long the file must be; a download cut short is found without reading the weights."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if size < 8 or length > size - 8:
-            raise ModelIncomplete(f"{path} is cut short ({size} bytes); finish the download")
-        try:
-            header: Mapping[str, Any] = json.loads(file.read(length))
-            end = max(
-                (entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"),
-                default=0,
-            )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelIncomplete(f"{path} is damaged; download it again") from error
-    if size < 8 + length + end:
-        raise ModelIncomplete(f"{path} is cut short: {size} of {8 + length + end} bytes; finish the download")
+def _refuse_code(folder: Path) -> None:
+    """A config may name a Python file of its own to build the model from. mlx-lm would run it."""
+    named: object = json.loads((folder / "config.json").read_text()).get("model_file")
+    if named is None:
+        return
+    file = folder / str(named)
+    size = f"{file.stat().st_size} bytes" if file.is_file() else "missing here"
+    raise UnsupportedModel(
+        f"{folder.name} wants to run a Python program of its own, {file} ({size}), with all your rights; read it and "
+        "allow it with --trust-remote-code, or choose another model",
+        file=str(file),
+    )
 
 
 def _refusal(folder: Path, error: ValueError) -> ModelIncomplete | UnsupportedModel:
@@ -151,6 +143,4 @@ def _refusal(folder: Path, error: ValueError) -> ModelIncomplete | UnsupportedMo
     text = " ".join(str(error).split())
     if "parameters not in model" in text or "Missing" in text or "shape" in text:
         return ModelIncomplete(f"{folder}: weights and config do not belong together ({text[:200]}); download it again")
-    if "custom module" in text or "trust_remote_code" in text:
-        return UnsupportedModel(f"{folder} wants to run code of its own, which is refused; choose another model")
     return UnsupportedModel(f"{folder}: {text}; choose a model of another architecture")

@@ -9,7 +9,7 @@ import mlx.core as mx
 
 from slipstream.drafters.lookup import Lookup
 from slipstream.drafters.none import NoDrafter
-from slipstream.drafters.protocol import Drafter, Draw, Proposal
+from slipstream.drafters.protocol import Drafter, Draw, KeepsRows, Proposal
 from slipstream.engine.costs import PLAIN
 from slipstream.engine.policy import Policy
 from slipstream.errors import InvalidRequest
@@ -49,6 +49,20 @@ class Drafters:
         self._states: list[tuple[Drafter, Any]] = [(drafter, drafter.begin()) for drafter in drafters]
         self.taps = tuple(sorted({tap for drafter in drafters for tap in drafter.taps}))
         self.may_draft = any(drafter.block for drafter in drafters)
+
+    @property
+    def states(self) -> list[tuple[Drafter, Any]]:
+        return list(self._states)
+
+    def restore(self, tokens: Sequence[int], buffers: Mapping[Mode, Mapping[str, mx.array]]) -> None:
+        """Begin after `tokens`, with what was kept by each drafter that reads more than text."""
+        assert not any(self.lengths)
+        for index, (drafter, state) in enumerate(self._states):
+            if isinstance(drafter, KeepsRows) and drafter.mode in buffers:
+                self._states[index] = (drafter, drafter.restore(buffers[drafter.mode], len(tokens)))
+            else:
+                assert not drafter.taps
+                drafter.observe(state, tokens, {})
 
     @property
     def lengths(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ Invariant between rounds: the target's cache and every drafter's context hold al
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,6 @@ from slipstream.types import Options
 if TYPE_CHECKING:
     from slipstream.prompt.constraint import Constraint
 
-NOTHING = Proposal(mx.zeros((0,), dtype=mx.int32))
 GRAMMAR = "grammar"  # the source of a round whose drafts are what the grammar forces
 ENOUGH_FORCED = 4  # forced tokens from which on no drafter is asked; one round of a drafter keeps about as many
 
@@ -54,21 +53,23 @@ class Decoding:
         self._target = target
         self._drafters = drafters
         self._options = options
-        self._prompt = list(prompt)
+        self.tokens = list(prompt)  # and what was committed since
         self._cache = cache
         self._constraint = constraint
         self._chooser = Chooser(options, target.vocabulary, prompt, constraint)
         self._last = prompt[-1]  # the newest committed token; after the prefill its own forward has not been run
-        self._committed = len(prompt)  # tokens of prompt and answer
         self._first_logits: mx.array | None = None
-        self._room = min(options.max_tokens, target.context - len(self._prompt))  # tokens that may still come
+        self._room = min(options.max_tokens, target.context - len(self.tokens))  # tokens that may still come
 
-    def prefill(self, chunk: int) -> Iterator[int]:
-        """Run the prompt, `chunk` tokens at a time. Yields how many are done after each."""
-        prompt = self._prompt
+    def prefill(self, chunk: int, stops: Collection[int] = ()) -> Iterator[int]:
+        """Run what the cache does not hold of the prompt, `chunk` tokens at a time. Yields how many are done each time.
+
+        `stops`: numbers of tokens at which to yield as well.
+        """
+        prompt = self.tokens
         while (done := self._cache.length) < len(prompt):
-            tokens = prompt[done : done + chunk]
-            is_last = done + chunk >= len(prompt)
+            tokens = prompt[done : min(done + chunk, *(stop for stop in stops if stop > done), len(prompt))]
+            is_last = done + len(tokens) == len(prompt)
             forward = self._target.forward(
                 mx.array(tokens, dtype=mx.int32), self._cache, self._drafters.taps, rows=1 if is_last else 0
             )
@@ -80,7 +81,9 @@ class Decoding:
     def first(self) -> Step:
         """The first token of the answer, from the prefill's last row."""
         assert self._first_logits is not None
-        decision = self._chooser.decide(self._first_logits, NOTHING, self._committed)
+        # Made here: a lazy array belongs to the thread that made it, and modules are loaded on any.
+        nothing = Proposal(mx.zeros((0,), dtype=mx.int32))
+        decision = self._chooser.decide(self._first_logits, nothing, self._committed)
         self._first_logits = None
         mx.eval(decision.arrays)
         return self._finish_step((ints(decision.tokens)[0],), decision, None)
@@ -141,6 +144,11 @@ class Decoding:
         return self._constraint is not None and self._constraint.is_finished
 
     @property
+    def _committed(self) -> int:
+        """Tokens of prompt and answer."""
+        return len(self.tokens)
+
+    @property
     def room(self) -> int:
         """Tokens that may still come."""
         return self._room
@@ -163,7 +171,7 @@ class Decoding:
     def _finish_step(self, tokens: tuple[int, ...], decision: Decision, made: Round | None) -> Step:
         self._chooser.commit(tokens)
         self._last = tokens[-1]
-        self._committed += len(tokens)
+        self.tokens += tokens
         self._room -= len(tokens)
         assert self._cache.length == self._committed - 1
         assert set(self._drafters.lengths) == {self._committed - 1}

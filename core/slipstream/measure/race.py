@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from slipstream.errors import SlipstreamError
@@ -15,7 +17,19 @@ from slipstream.measure.result import Answer, collect
 from slipstream.measure.verdict import Comparison, Verdict, compare, first_difference
 from slipstream.types import Chat, Mode, Options, Prompt, Request, Text
 
+Template = Mapping[str, Any]  # variables of the chat template
+NO_TEMPLATE: Template = MappingProxyType({})
+
 Watch = Callable[[Question, Mode, int, Event], None]  # question, arm, trial, what it said
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one round added, and when: enough to play a run again."""
+
+    at_s: float  # since the run's first token
+    text: str
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +38,7 @@ class Run:
     mode: Mode
     trial: int
     answer: Answer
+    steps: tuple[Step, ...] = ()
 
     @property
     def tps(self) -> float:
@@ -53,7 +68,7 @@ class Arm:
     speedup: Spread | None  # over plain in the same trial; None for plain itself, and when anything differs
     speedup_by_kind: dict[str, float]
     tokens_per_round: float
-    comparisons: tuple[tuple[Question, Comparison], ...]  # with plain; empty for plain
+    comparisons: tuple[tuple[Question, Comparison], ...]  # with plain; plain's own, with its first trial
 
     @property
     def verdict(self) -> Verdict:
@@ -69,6 +84,12 @@ class Race:
     arms: tuple[Arm, ...]
     runs: tuple[Run, ...]
     trials: int
+    warm_ups: tuple[Run, ...] = ()  # counted nowhere
+
+    @property
+    def repeats(self) -> Verdict:
+        """How plain decoding compares with itself: where it does not repeat, no arm can be held to it."""
+        return self.arms[0].verdict
 
     @property
     def verdict(self) -> Verdict:
@@ -76,8 +97,8 @@ class Race:
         return min((arm.verdict for arm in self.arms), key=order.index)
 
 
-def as_prompt(question: Question, *, raw: bool) -> Prompt:
-    return Text(question.text) if raw else Chat(({"role": "user", "content": question.text},))
+def as_prompt(question: Question, *, raw: bool, template: Template = NO_TEMPLATE) -> Prompt:
+    return Text(question.text) if raw else Chat(({"role": "user", "content": question.text},), template=template)
 
 
 def race(
@@ -89,32 +110,59 @@ def race(
     dtype: str,
     trials: int = 3,
     raw: bool = False,
+    template: Template = NO_TEMPLATE,
+    warm_up: bool = False,
     watch: Watch = lambda *_: None,
 ) -> Race:
     """Run every mode on every question `trials` times. The first mode is the plain one that others are compared with.
 
-    The order of modes rotates with each question and trial, so that no arm always runs on a warmer machine.
-    Raises the error of a job that fails.
+    The order of modes rotates with each question and trial, so that no arm always runs on a warmer machine; with
+    `warm_up`, each first runs once more on the first question, as trial -1, which counts for nothing. Plain is
+    compared with its own first trial. Raises the error of a job that fails, and what `watch` raises, after
+    cancelling the job.
     """
+
+    def prompt(question: Question) -> Prompt:
+        return as_prompt(question, raw=raw, template=template)
+
+    def run(question: Question, mode: Mode, trial: int) -> Run:
+        return _run(inbox, prompt(question), question, mode, options, trial, watch)
+
+    def margin(run: Run, position: int) -> Margin:
+        """The arm once more up to `position`, this time noting how clear each choice is."""
+        again = replace(options, mode=run.mode, margins=True)
+        return margin_at(inbox, Request(prompt(run.question), again), position)
+
+    warm_ups = [run(questions[0], mode, -1) for mode in modes if warm_up]
     runs: list[Run] = []
     for trial in range(trials):
         for number, question in enumerate(questions):
             shift = (trial + number) % len(modes)
             order = (*modes[shift:], *modes[:shift])
-            runs.extend(_run(inbox, question, mode, options, trial, raw, watch) for mode in order)
-    arms = [
-        _arm(mode, runs, questions, trials, lambda run, at: _margin(inbox, run, at, options, raw), modes[0], dtype)
-        for mode in modes
-    ]
+            runs.extend(run(question, mode, trial) for mode in order)
+    arms = [_arm(mode, runs, questions, trials, margin, modes[0], dtype) for mode in modes]
     if any(arm.verdict is Verdict.DIFFERENT for arm in arms):
         arms = [replace(arm, speedup=None, speedup_by_kind={}) for arm in arms]
-    return Race(tuple(arms), tuple(runs), trials)
+    return Race(tuple(arms), tuple(runs), trials, tuple(warm_ups))
 
 
-def _run(inbox: Inbox, question: Question, mode: Mode, options: Options, trial: int, raw: bool, watch: Watch) -> Run:
-    request = Request(as_prompt(question, raw=raw), replace(options, mode=mode))
-    answer = collect(events_of(inbox, request), lambda event: watch(question, mode, trial, event))
-    return Run(question, mode, trial, answer)
+def _run(
+    inbox: Inbox, prompt: Prompt, question: Question, mode: Mode, options: Options, trial: int, watch: Watch
+) -> Run:
+    request = Request(prompt, replace(options, mode=mode), reuse=False)
+    steps: list[Step] = []
+    began: float | None = None
+
+    def note(event: Event) -> None:
+        nonlocal began
+        if isinstance(event, Delta):
+            now = time.monotonic()
+            began = now if began is None else began
+            steps.append(Step(now - began, event.text, len(event.tokens)))
+        watch(question, mode, trial, event)
+
+    answer = collect(events_of(inbox, request), note)
+    return Run(question, mode, trial, answer, tuple(steps))
 
 
 def _arm(
@@ -139,12 +187,11 @@ def _arm(
     totals = [total_tps(of(mode, trial)) for trial in range(trials)]
     comparisons: list[tuple[Question, Comparison]] = []
     speedup, by_kind = None, {}
+    for question in questions:
+        for trial in range(1 if mode is plain else 0, trials):
+            held_to = of(plain, 0 if mode is plain else trial, question)[0]
+            comparisons.append((question, judge(held_to, of(mode, trial, question)[0], margin, dtype)))
     if mode is not plain:
-        for question in questions:
-            comparisons += [
-                (question, judge(of(plain, trial, question)[0], of(mode, trial, question)[0], margin, dtype))
-                for trial in range(trials)
-            ]
         speedup = Spread.of(
             [total_tps(of(mode, trial)) / max(total_tps(of(plain, trial)), 1e-9) for trial in range(trials)]
         )
@@ -175,12 +222,6 @@ def judge(plain: Run, other: Run, margin: Callable[[Run, int], Margin], dtype: s
     return compare(one, two, margins, dtype)
 
 
-def _margin(inbox: Inbox, run: Run, position: int, options: Options, raw: bool) -> Margin:
-    """Run the arm again up to `position`, this time noting how clear each choice is."""
-    request = Request(as_prompt(run.question, raw=raw), replace(options, mode=run.mode, margins=True))
-    return margin_at(inbox, request, position)
-
-
 def margin_at(inbox: Inbox, request: Request, position: int) -> Margin:
     """How clear the choice of the answer's token `position` was. Needs `request.options.margins`."""
     answer = Answer()
@@ -194,7 +235,12 @@ def margin_at(inbox: Inbox, request: Request, position: int) -> Margin:
 def as_json(race_: Race) -> dict[str, Any]:
     return {
         "verdict": race_.verdict.value,
+        "plain_repeats": race_.repeats.value,
         "trials": race_.trials,
+        "warm_ups": [
+            {"mode": run.mode.value, "question": run.question.text, "decode_tps": round(run.tps, 3)}
+            for run in race_.warm_ups
+        ],
         "arms": [
             {
                 "mode": arm.mode.value,
@@ -221,6 +267,7 @@ def as_json(race_: Race) -> dict[str, Any]:
                 "token_ids": run.answer.tokens,
                 "text": run.answer.text,
                 "rounds": len(run.answer.rounds),
+                "steps": [[round(step.at_s, 4), step.tokens] for step in run.steps],
             }
             for run in race_.runs
         ],

@@ -17,6 +17,10 @@ def _one(_: Any) -> float:
     return 1.0
 
 
+def _once(_: Any) -> int:
+    return 1
+
+
 def softcap(logits: mx.array, cap: float) -> mx.array:
     return mx.tanh(logits / cap) * cap
 
@@ -38,6 +42,7 @@ class Family:
     embed_scale: Callable[[Any], float] = _one  # what the body multiplies embeddings by
     before_head: Callable[[mx.array, Any], mx.array] = _nothing
     after_head: Callable[[mx.array, Any], mx.array] = _nothing
+    loops: Callable[[Any], int] = _once  # how often the layers are gone through
 
 
 def _sqrt_hidden(args: Any) -> float:
@@ -56,26 +61,33 @@ _MINICPM = Family(
         hidden if args.tie_word_embeddings else hidden / (args.hidden_size / args.dim_model_base)
     ),
 )
-_PHI = Family(embed="embed_tokens", layers="layers")
+_INSIDE = Family(root="language_model")  # the text model of a multimodal one, and of Qwen 3.5 and its successors
 
 FAMILIES: dict[str, Family] = {
     "llama": _PLAIN,
     "mistral": _PLAIN,
+    "mistral3": _INSIDE,
     "ministral3": _PLAIN,
     "qwen2": _PLAIN,
     "qwen3": _PLAIN,
     "qwen3_moe": _PLAIN,
+    "qwen3_vl": _INSIDE,
+    "qwen3_vl_moe": _INSIDE,
+    "qwen3_next": _PLAIN,
+    "qwen3_5": _INSIDE,
+    "qwen3_5_moe": _INSIDE,
     "smollm3": _PLAIN,
     "olmo2": _PLAIN,
     "olmo3": _PLAIN,
-    "phi": _PHI,
+    "phi": _PLAIN,
     "phi3": _PLAIN,
-    "nanbeige": _PLAIN,
+    "nanbeige": Family(loops=lambda args: args.effective_num_loops),
     "minicpm": _MINICPM,
     "cohere": _COHERE,
     "cohere2": _COHERE,
     "granite": _GRANITE,
     "granitemoe": _GRANITE,
+    "granitemoehybrid": _GRANITE,
     "gemma": Family(embed_scale=_sqrt_hidden),
     "gemma2": Family(embed_scale=_sqrt_hidden, after_head=_softcapped),
     "gemma3_text": Family(embed_scale=_sqrt_hidden),
@@ -85,9 +97,15 @@ FAMILIES: dict[str, Family] = {
     "muse_glimmer": Family(
         after_head=lambda logits, args: softcap(logits * args.output_multiplier, args.final_logit_softcapping)
     ),
+    "lfm2": _PLAIN,
+    "lfm2_moe": _PLAIN,
+    "nemotron_h": Family(body="backbone", embed="embeddings"),
 }
-"""By `model_type`. What is not listed is tried as the plain family, and the probe at load decides."""
+"""By the name of mlx-lm's model file."""
+
+_GUESSES = (_PLAIN, _INSIDE)
 
 
-def family(model_type: str) -> Family:
-    return FAMILIES.get(model_type, _PLAIN)
+def families(model_type: str) -> tuple[Family, ...]:
+    """What a model of this file may look like, best first. One that is not listed may still fit a common layout."""
+    return (FAMILIES[model_type],) if model_type in FAMILIES else _GUESSES

@@ -81,7 +81,7 @@ class _Llama:
         if architecture != "llama":
             raise UnsupportedModel(
                 f"{path}: GGUF files of architecture {architecture!r} are not supported; "
-                "choose this model as an MLX folder instead",
+                f"choose {instead(header)} instead",
                 architecture=architecture,
             )
         heads, hidden = header.whole("llama.attention.head_count"), header.whole("llama.embedding_length")
@@ -99,7 +99,7 @@ class _Llama:
         if found := [what for what, is_there in odd.items() if is_there]:
             raise UnsupportedModel(
                 f"{path} uses {' and '.join(found)}, which GGUF conversion does not support; "
-                "choose this model as an MLX folder instead"
+                f"choose {instead(header)} instead"
             )
         embedding = header.tensors.get("token_embd.weight")
         if embedding is None:
@@ -134,6 +134,17 @@ class _Llama:
         }
 
 
+def instead(header: Header) -> str:
+    """The repository to use when the file cannot be: the one it was made from, where it says so."""
+    where = ("general.base_model.0.repo_url", "general.source.huggingface.repository", "general.source.repo_url")
+    for key in where:
+        repository: object = header.metadata.get(key)
+        if isinstance(repository, str) and repository:
+            return repository.removeprefix("https://huggingface.co/") + " or an MLX conversion of it"
+    name: object = header.metadata.get("general.name")
+    return f"an MLX conversion of {name}" if isinstance(name, str) and name else "this model as an MLX folder"
+
+
 def _check_tensors(header: Header, llama: _Llama) -> dict[str, str]:
     """GGUF's module names to mlx-lm's.
 
@@ -145,7 +156,7 @@ def _check_tensors(header: Header, llama: _Llama) -> dict[str, str]:
             *some, last = READABLE
             raise UnsupportedModel(
                 f"{header.path}: tensor {name!r} is {tensor.kind}, which cannot be read exactly; "
-                f"choose a {', '.join(some)} or {last} version of the model",
+                f"choose a {', '.join(some)} or {last} version of the model, or {instead(header)}",
                 tensor=name,
                 kind=tensor.kind,
             )
@@ -167,7 +178,7 @@ def _check_tensors(header: Header, llama: _Llama) -> dict[str, str]:
     if extra := sorted(tensors.keys() - known):
         raise UnsupportedModel(
             f"{header.path} has tensors that a plain llama has not ({', '.join(map(repr, extra[:3]))}); "
-            "choose this model as an MLX folder instead"
+            f"choose {instead(header)} instead"
         )
     for name, shape in shapes.items():
         tensor = tensors[f"{name}.weight"]
@@ -258,8 +269,7 @@ def _write_tokenizer(header: Header, llama: _Llama, into: Path) -> None:
     }
     if kind != "gpt2" or pre not in splits:
         raise UnsupportedModel(
-            f"{header.path}: its tokenizer ({kind!r}, {pre!r}) is not supported; "
-            "choose this model as an MLX folder instead"
+            f"{header.path}: its tokenizer ({kind!r}, {pre!r}) is not supported; choose {instead(header)} instead"
         )
     tokens, types = header.items("tokenizer.ggml.tokens", str), header.items("tokenizer.ggml.token_type", int)
     vocabulary = {token: index for index, token in enumerate(tokens)}

@@ -24,6 +24,9 @@ READABLE = {
     "Q8_0": (32, 34, 8),
 }
 
+# The same of every type that somebody here reads.
+SIZES = {kind: (block, size) for kind, (block, size, _) in READABLE.items()} | {"BF16": (1, 2)}
+
 # ggml's numbers; those that are missing were withdrawn.
 _TYPES = {
     0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 9: "Q8_1",
@@ -47,6 +50,7 @@ _Item = TypeVar("_Item", str, int)
 class Tensor:
     kind: str
     shape: tuple[int, ...]  # rows first, as in numpy
+    offset: int = 0  # of its data, from the header's `start`
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ class Header:
     path: Path
     metadata: dict[str, Any]  # Any: numbers, strings, or lists of them, as the file says
     tensors: dict[str, Tensor]
+    start: int = 0  # where the tensors' data begins in the file
 
     def whole(self, key: str, default: int | None = None) -> int:
         value: object = self.metadata.get(key, default)
@@ -168,21 +173,21 @@ def _parse(path: Path, reader: _Reader) -> Header:
         shape = reader.numbers("Q", dimensions)[::-1]
         number, offset = *reader.numbers("I"), *reader.numbers("Q")
         kind = _TYPES.get(number, f"type {number}")
-        tensors[name] = Tensor(kind, shape)
-        if kind in READABLE:
-            ends.append(offset + _bytes(path, name, kind, shape))
+        tensors[name] = Tensor(kind, shape, offset)
+        if kind in SIZES:
+            ends.append(offset + byte_count(path, name, kind, shape))
     if metadata.get("general.alignment", _ALIGNMENT) != _ALIGNMENT:
         raise UnsupportedModel(f"{path} does not align its tensors to {_ALIGNMENT} bytes; choose another file")
     start = -(-reader.position // _ALIGNMENT) * _ALIGNMENT
     have, want = reader.position + reader.left, start + max(ends)
     if have < want:
         raise ModelIncomplete(f"{path} is cut short: {have} of {want} bytes; download it again", have=have, want=want)
-    return Header(path, metadata, tensors)
+    return Header(path, metadata, tensors, start)
 
 
-def _bytes(path: Path, name: str, kind: str, shape: tuple[int, ...]) -> int:
-    """The size of a readable tensor's data."""
-    block, size, _ = READABLE[kind]
+def byte_count(path: Path, name: str, kind: str, shape: tuple[int, ...]) -> int:
+    """The size of a tensor's data. Its kind must be in SIZES."""
+    block, size = SIZES[kind]
     if 0 in shape or shape[-1] % block:
         raise damaged(path, f"tensor {name!r} is {list(shape)}, which {kind} cannot be")
     return math.prod(shape) // block * size

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections import Counter
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -10,12 +13,17 @@ from typing import Any
 import mlx.core as mx
 import mlx.nn as nn
 
-from slipstream.errors import UnsupportedModel
+from slipstream.errors import InvalidRequest, UnsupportedModel
 from slipstream.models.cache import TargetCache
-from slipstream.models.families import family
+from slipstream.models.families import Family, families
 from slipstream.models.host import number
+from slipstream.models.recurrence import noting, watch
+
+logger = logging.getLogger(__name__)
 
 EMBEDDING_TAP = -1  # the input of the first layer, after the embedding scale
+TOLERANCE = 1e-2  # of the largest logit: what half-precision arithmetic in another order may change
+_CONTEXT_KEYS = ("max_position_embeddings", "max_sequence_length", "model_max_length", "n_positions", "seq_length")
 
 
 @dataclass(slots=True)
@@ -26,92 +34,180 @@ class Forward:
     taps: dict[int, mx.array]  # layer -> [tokens, hidden]: the residual stream at that layer's output
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A model taken apart as its family says."""
+
+    shape: Family
+    body: Any
+    embed: Any
+    head: Any  # None: tied to the embedding
+    args: Any
+    layers: list[nn.Module]
+
+    @classmethod
+    def of(cls, model: nn.Module, shape: Family) -> _Parts:
+        """Raises AttributeError when the model is laid out otherwise."""
+        root: Any = attrgetter(shape.root)(model) if shape.root else model
+        body: Any = attrgetter(shape.body)(root)
+        return cls(
+            shape=shape,
+            body=body,
+            embed=attrgetter(shape.embed)(body),
+            head=getattr(root, shape.head, None),
+            args=root.args,
+            layers=list(attrgetter(shape.layers)(body)),
+        )
+
+    def head_rows(self, hidden: mx.array) -> mx.array:
+        return self.embed.as_linear(hidden) if self.head is None else self.head(hidden)
+
+    def logits(self, hidden: mx.array) -> mx.array:
+        hidden = self.shape.before_head(hidden, self.args)
+        return self.shape.after_head(self.head_rows(hidden), self.args)
+
+
 class Target:
     """Wraps a loaded mlx-lm model. Owned by the engine thread.
 
-    Raises UnsupportedModel when the model's parts, put together here, do not give the model's own logits.
+    A model whose parts, put together here, do not give the model's own logits is run as it is: `has_taps` is False
+    then, and only drafters that read none can be used. Raises UnsupportedModel when it gives no numbers at all.
     """
 
     def __init__(self, model: nn.Module, config: dict[str, Any]) -> None:
         self.model = model
         self.model_type = str(config.get("model_type", ""))
-        shape = family(self.model_type)
-        try:
-            root: Any = attrgetter(shape.root)(model) if shape.root else model
-            self._body: Any = attrgetter(shape.body)(root)
-            self._embed: Any = attrgetter(shape.embed)(self._body)
-            layers: list[nn.Module] = attrgetter(shape.layers)(self._body)
-        except AttributeError as error:
-            raise UnsupportedModel(
-                f"architecture {self.model_type!r} is not laid out as expected ({error}); choose another model"
-            ) from error
-        self._head: Any = getattr(root, shape.head, None)
-        self._shape = shape
-        self._args: Any = root.args
-        self._recorder = _Recorder()
-        for index, layer in enumerate(layers):
-            _tap(layer, index, self._recorder)
-
-        self.layer_count = len(layers)
-        self.hidden_size = int(self._args.hidden_size)
-        self.embed_scale = float(shape.embed_scale(self._args))
         text_config: dict[str, Any] = config.get("text_config") or config
-        self.context = int(text_config.get("max_position_embeddings") or 4096)
-        self.vocabulary = self.head_rows(mx.zeros((1, self.hidden_size), dtype=self.dtype)).shape[-1]
-        self._probe()
+        self.context = next((int(text_config[key]) for key in _CONTEXT_KEYS if text_config.get(key)), 4096)
+        self._packs: set[int] = set()  # bits that keys and values were found to pack into
+        self._recorder = _Recorder()
+        watch(model)
+        self._probe = mx.array([1, 2, 0, 2, 1])  # ids that any vocabulary has
+        own = model(self._probe[None], cache=self.make_cache().layers)[0]  # [tokens, vocabulary]
+        self.vocabulary = own.shape[-1]
+        self._logits_dtype = own.dtype
+        self._parts = self._take_apart(own)
+        if self._parts is None:
+            self.layer_count, self.hidden_size, self.embed_scale = 0, 0, 1.0
+        else:
+            shape, args = self._parts.shape, self._parts.args
+            for index, layer in enumerate(self._parts.layers):
+                _tap(layer, index, len(self._parts.layers), self._recorder)
+            self.layer_count = len(self._parts.layers) * shape.loops(args)  # steps, where layers are gone through again
+            self.hidden_size = int(args.hidden_size)
+            self.embed_scale = float(shape.embed_scale(args))
+        self.fixed_kinds = self._fixed_kinds()
+
+    @property
+    def has_taps(self) -> bool:
+        """Whether the hidden states inside can be read, and the tables bound to."""
+        return self._parts is not None
 
     @property
     def dtype(self) -> mx.Dtype:
         """The type that hidden states have."""
-        return self._embed(mx.array([[0]])).dtype
+        return self._logits_dtype if self._parts is None else self._parts.embed(mx.array([[0]])).dtype
 
     def make_cache(self, kv_bits: int = 0) -> TargetCache:
+        """An empty cache. Raises InvalidRequest when keys and values of this model cannot be packed."""
+        if kv_bits and kv_bits not in self._packs:
+            self._try_packing(kv_bits)
+            self._packs.add(kv_bits)
         return TargetCache(self.model, kv_bits)
+
+    def _try_packing(self, kv_bits: int) -> None:
+        """Some head sizes and some kinds of attention cannot be packed, and only running them tells."""
+        try:
+            mx.eval(self.forward(self._probe, TargetCache(self.model, kv_bits)).logits)
+        except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
+            raise InvalidRequest(
+                f"--kv-bits {kv_bits} does not work with this model ({error}); use --kv-bits 0", option="kv_bits"
+            ) from error
 
     def forward(
         self, tokens: mx.array, cache: TargetCache, taps: Sequence[int] = (), rows: int | None = None
     ) -> Forward:
         """Run `tokens` [n] after what the cache holds, and add them to it.
 
-        `rows`: logits of the last so many tokens only; None for all, 0 for none (the head is not run).
+        `rows`: logits of the last so many tokens only, 0 for none (the head is not run). None is for a round: logits
+        of all, and every layer of the cache can take the tokens back.
         """
         count = tokens.shape[0]
-        with self._recorder.recording(taps) as recorded:
-            hidden = self._body(tokens[None], cache=cache.layers)
-        cache.advance(count)
-        out = {layer: rows_[0] for layer, rows_ in recorded.items()}
-        if EMBEDDING_TAP in taps:
-            out[EMBEDDING_TAP] = self.embed_rows(tokens) * self.embed_scale
+        parts, is_round = self._parts, rows is None
         wanted = count if rows is None else min(rows, count)
-        logits = self._logits(hidden[0, count - wanted :]) if wanted else None
-        return Forward(logits, out)
+        cache.start(count, noted=is_round)
+        with noting() if is_round else nullcontext(), self._recorder.recording(taps) as recorded:
+            out: mx.array = (self.model if parts is None else parts.body)(tokens[None], cache=cache.layers)
+        cache.advance(count)
+        last = out[0, count - wanted :]
+        logits = (last if parts is None else parts.logits(last)) if wanted else None
+        return Forward(logits, {layer: rows_[0] for layer, rows_ in recorded.items()})
 
     def embed_rows(self, tokens: mx.array) -> mx.array:
-        """Raw embedding rows [n, hidden], without the model's embedding scale."""
-        return self._embed(tokens)
+        """Raw embedding rows [n, hidden], without the model's embedding scale. Needs `has_taps`, like the next."""
+        assert self._parts is not None
+        return self._parts.embed(tokens)
 
     def head_rows(self, hidden: mx.array) -> mx.array:
         """The raw output projection of [n, hidden], without the model's own scale or softcap."""
-        return self._embed.as_linear(hidden) if self._head is None else self._head(hidden)
+        assert self._parts is not None
+        return self._parts.head_rows(hidden)
 
-    def _logits(self, hidden: mx.array) -> mx.array:
-        hidden = self._shape.before_head(hidden, self._args)
-        return self._shape.after_head(self.head_rows(hidden), self._args)
-
-    def _probe(self) -> None:
-        """Compare with the model's own forward on a few tokens, once at load."""
-        tokens = mx.arange(1, 6) % self.vocabulary
-        own = self.model(tokens[None], cache=self.make_cache().layers)[0].astype(mx.float32)
-        ours = self.forward(tokens, self.make_cache(), taps=(self.layer_count - 1,)).logits
-        assert ours is not None
-        difference = number(mx.max(mx.abs(own - ours.astype(mx.float32))))
-        scale = number(mx.max(mx.abs(own)))
-        if not difference <= 1e-2 * max(scale, 1.0):  # also refuses NaN
+    def _take_apart(self, own: mx.array) -> _Parts | None:
+        """The parts that give the model's own logits on a few tokens. None: its layout is not known."""
+        expected = own.astype(mx.float32)
+        scale = max(number(mx.max(mx.abs(expected))), 1.0)
+        if not scale < float("inf"):  # NaN too
             raise UnsupportedModel(
-                f"architecture {self.model_type!r}: logits differ from the model's own by {difference:.3g}, so "
-                "nothing could be verified; choose another model and report this one",
-                difference=difference,
+                f"architecture {self.model_type!r}: the model gives no numbers ({scale}), so its weights are damaged "
+                "or need another precision; try --dtype float32 or choose another model",
             )
+        for shape in families(_file_of(self.model)):
+            try:
+                parts = _Parts.of(self.model, shape)
+                ours = parts.logits(parts.body(self._probe[None], cache=self.make_cache().layers)[0]).astype(mx.float32)
+                difference = number(mx.max(mx.abs(expected - ours)))
+            except (AttributeError, TypeError, ValueError) as error:
+                logger.debug("%s is not laid out as %s: %s", self.model_type, shape, error)
+                continue
+            if difference <= TOLERANCE * scale:
+                return parts
+            logger.debug("%s: logits differ from the model's own by %.3g", self.model_type, difference)
+        logger.warning(
+            "architecture %r is not known inside: it runs plain and with lookup, but not with a drafter that reads "
+            "its hidden states",
+            self.model_type,
+        )
+        return None
+
+    def _fixed_kinds(self) -> tuple[str, ...]:
+        """Kinds of cache that do not come back to the same state: with any of them, nothing may be drafted.
+
+        Decided by trying: a round of which two rows are kept must leave what a round of those two leaves.
+        """
+        whole, part = self.make_cache(), self.make_cache()
+        if all(layer.is_trimmable() for layer in whole.layers):
+            return ()
+        for cache, count in ((whole, 4), (part, 2)):
+            self.forward(self._probe[:1], cache, rows=0)
+            self.forward(self._probe[1 : 1 + count], cache)
+        if whole.fixed_kinds:
+            return whole.fixed_kinds
+        whole.rewind(3)
+        after, expected = (self.forward(self._probe[3:], cache).logits for cache in (whole, part))
+        assert after is not None
+        assert expected is not None
+        difference = number(mx.max(mx.abs(after - expected).astype(mx.float32)))
+        scale = number(mx.max(mx.abs(expected)).astype(mx.float32))
+        if difference <= TOLERANCE * max(scale, 1.0):
+            return ()
+        logger.warning("architecture %r does not come back to its state: off by %.3g", self.model_type, difference)
+        return whole.state_kinds
+
+
+def _file_of(model: nn.Module) -> str:
+    """The name of mlx-lm's model file, which several model types may share."""
+    return type(model).__module__.rpartition(".")[2]
 
 
 class _Recorder:
@@ -120,28 +216,32 @@ class _Recorder:
     def __init__(self) -> None:
         self.wanted: frozenset[int] = frozenset()
         self.rows: dict[int, mx.array] = {}
+        self.calls: Counter[int] = Counter()  # of each layer, in this forward
 
-    def recording(self, taps: Sequence[int]) -> _Recorder:
-        self.wanted = frozenset(taps)
-        return self
-
-    def __enter__(self) -> dict[int, mx.array]:
-        self.rows = {}
-        return self.rows
-
-    def __exit__(self, *_: object) -> None:
-        # The arrays must not outlive the round: they would pin its whole graph.
-        self.wanted, self.rows = frozenset(), {}
+    @contextmanager
+    def recording(self, taps: Sequence[int]) -> Generator[dict[int, mx.array]]:
+        self.wanted, self.rows, self.calls = frozenset(taps), {}, Counter()
+        try:
+            yield self.rows
+        finally:
+            # The arrays must not outlive the round: they would pin its whole graph.
+            self.wanted, self.rows = frozenset(), {}
 
 
-def _tap(layer: nn.Module, index: int, recorder: _Recorder) -> None:
-    """Make one layer record its output. The class changes, not the module: weights and paths stay as they are."""
+def _tap(layer: nn.Module, index: int, count: int, recorder: _Recorder) -> None:
+    """Make one of `count` layers record its output. The class changes, not the module: weights and paths stay."""
     plain: Any = type(layer)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         out = plain.__call__(self, *args, **kwargs)
-        if index in recorder.wanted:
-            recorder.rows[index] = out[0] if isinstance(out, tuple) else out
+        if recorder.wanted:
+            step = recorder.calls[index] * count + index
+            recorder.calls[index] += 1
+            if index == 0 and step - 1 in recorder.wanted:
+                # Before the first layer is the embedding; between two loops a norm, and the tap is behind it.
+                recorder.rows[step - 1] = args[0]
+            if step in recorder.wanted:
+                recorder.rows[step] = out[0] if isinstance(out, tuple) else out
         return out
 
     layer.__class__ = type(f"Tapped{plain.__name__}", (plain,), {"__call__": call})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from slipstream.errors import InvalidRequest, ModelIncomplete
+from slipstream.prompt.output import is_marker
 from slipstream.types import Chat, Prompt, Text, Tokens
 
 
@@ -25,7 +27,13 @@ class Tokeniser:
             raise ModelIncomplete(
                 f"{folder}: the tokenizer files are missing or damaged ({error}); download the model again"
             ) from error
+        # The engine says itself what is too long; the library would write it to stderr as well.
+        self._tokenizer._tokenizer.model_max_length = sys.maxsize
         self.end_ids = end_ids | {int(token) for token in self._tokenizer.eos_token_ids}
+        added: Mapping[int, Any] = getattr(self.huggingface, "added_tokens_decoder", {})
+        # Many families mark thoughts and calls by special tokens: without those nobody could tell them from the rest.
+        self._shown = {id_ for id_, token in added.items() if token.special and is_marker(token.content)} - self.end_ids
+        self._hidden = {id_ for id_, token in added.items() if token.special} - self._shown
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Ids of a prompt. Raises InvalidRequest when it has none, or its messages do not fit the template."""
@@ -44,7 +52,11 @@ class Tokeniser:
         return out
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        """The text, without special tokens but for those that mark thoughts and calls."""
+        if self._shown:
+            ids = [id_ for id_ in ids if id_ not in self._hidden]
+        skips = not self._shown
+        return self._tokenizer.decode(list(ids), skip_special_tokens=skips, clean_up_tokenization_spaces=False)
 
     @property
     def huggingface(self) -> Any:

@@ -32,6 +32,23 @@ class Vocabulary:
             raise InvalidRequest(f"this model's tokenizer cannot be held to a grammar: {error}") from error
         self.width = width
         self.size = size
+        self._tokenizer = tokenizer
+
+    def spell(self, text: str) -> list[str | int]:
+        """Text and special tokens by turns, as this tokenizer reads it. Ordinary tokens stay text."""
+        pieces: list[str | int] = []
+        for token in self._tokenizer.encode(text, add_special_tokens=False):
+            if self.tokens.is_special_token(token):
+                pieces.append(token)
+                continue
+            said = self._tokenizer.decode([token])
+            if pieces and isinstance(pieces[-1], str):
+                pieces[-1] += said
+            else:
+                pieces.append(said)
+        # Where the pieces do not join to the text, the tokenizer changes it, and bytes are safer than tokens.
+        joined = "".join(self._tokenizer.decode([piece]) if isinstance(piece, int) else piece for piece in pieces)
+        return pieces if joined == text else [text]
 
 
 class Constraint:
@@ -42,7 +59,7 @@ class Constraint:
 
     def __init__(self, grammar: Grammar, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._matcher = LLMatcher(vocabulary.tokens, source(grammar), log_level=0, limits=LIMITS)
+        self._matcher = LLMatcher(vocabulary.tokens, source(grammar, vocabulary.spell), log_level=0, limits=LIMITS)
         self._check()
         self.masks([])  # some grammars compile and have no answer, such as a schema that refers to itself and no more
 

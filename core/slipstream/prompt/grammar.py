@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from llguidance import LLMatcher, LLParserLimits
 
 from slipstream.errors import InvalidRequest
-from slipstream.prompt.tools import GENERIC
+from slipstream.prompt.tools import GENERIC, HARMONY
 from slipstream.types import Grammar
 
 if TYPE_CHECKING:
@@ -87,8 +87,11 @@ _KEYWORDS = {
 }
 
 
-def source(grammar: Grammar) -> str:
-    """The grammar in llguidance's own form. It is checked when a matcher is made of it."""
+def source(grammar: Grammar, spell: Callable[[str], Sequence[str | int]] = lambda text: (text,)) -> str:
+    """The grammar in llguidance's own form. It is checked when a matcher is made of it.
+
+    `spell`: a tag as the vocabulary has it, pieces of text and ids of special tokens.
+    """
     size = len(grammar.text.encode("utf-8", "replace"))
     if size > MAX_GRAMMAR_BYTES:
         raise InvalidRequest(f"the grammar is too large: {size} bytes > {MAX_GRAMMAR_BYTES}; make it smaller")
@@ -101,7 +104,22 @@ def source(grammar: Grammar) -> str:
         case "regex":
             return LLMatcher.grammar_from_regex(grammar.text)
         case "lark":
-            return LLMatcher.grammar_from_lark(grammar.text)
+            rules = [rule for index, tag in enumerate(grammar.tags) for rule in _tag_rules(index, spell(tag))]
+            return LLMatcher.grammar_from_lark("\n".join([grammar.text, *([_ANYTHING] if rules else []), *rules]))
+
+
+_ANYTHING = r"ANYTHING: /(?s:.+)/"
+
+
+def _tag_rules(index: int, pieces: Sequence[str | int]) -> Iterator[str]:
+    """A special token never is part of what ANYTHING stands for; text is, so that its first occurrence must end it."""
+    spelled = [f"<[{piece}]>" if isinstance(piece, int) else _quoted(piece) for piece in pieces]
+    yield f"tag_{index}: {' '.join(spelled)}"
+    if isinstance(pieces[0], int):
+        yield f"until_{index}: ANYTHING? tag_{index}"
+        return
+    yield f"until_{index}: before_{index} {' '.join(spelled[1:])}".rstrip()
+    yield f"before_{index}[suffix={spelled[0]}]: /(?s:.*)/"
 
 
 def _refusal(pointer: str, reason: str) -> InvalidRequest:
@@ -213,23 +231,38 @@ def _locate(schema: Schema, complaint: str) -> tuple[str, Schema]:
 
 @dataclass(frozen=True, slots=True)
 class _Markup:
-    """How a style writes a call as JSON."""
+    """How a style writes calls as JSON."""
 
+    opener: str  # the tag before a call, or before a list of them; "" where there is none
     before: str
     after: str
+    closer: str
     arguments: str = "arguments"
-    between: str = "\n"  # calls; one with its own `before` and `after`
+    between: str = "\n"  # calls
     is_list: bool = False
 
 
-_TAGS = _Markup("<tool_call>\n", "\n</tool_call>")
-# Styles that are not here are given the generic one's markup, which `tools.GENERIC` reads.
+_TAGS = _Markup("<tool_call>", "\n", "\n", "</tool_call>")
 _MARKUPS: dict[str, _Markup] = {
     GENERIC: _TAGS,
     "json_tools": _TAGS,
-    "llama": _Markup("", "", arguments="parameters", between="; "),
-    "nemotron": _Markup("<TOOLCALL>[", "]</TOOLCALL>", between=", ", is_list=True),
+    "llama": _Markup("", "", "", "", arguments="parameters", between="; "),
+    "nemotron": _Markup("<TOOLCALL>", "[", "]", "</TOOLCALL>", between=", ", is_list=True),
 }
+
+
+def written_style(style: str | None) -> str:
+    """The style in which a forced call is written: the model's own where that is JSON, else the generic one."""
+    return style if style in _MARKUPS or style == HARMONY else GENERIC
+
+
+@dataclass(frozen=True, slots=True)
+class Thoughts:
+    """The tags between which the model may think before its answer."""
+
+    start: str
+    end: str
+    is_open: bool = False  # the prompt has opened the thought: the answer begins behind its end
 
 
 def tool_grammar(
@@ -241,23 +274,112 @@ def tool_grammar(
     them, and with the JSON pointer for the schema of a `strict` tool that cannot be kept to. Of other tools' schemas
     what cannot be kept to is left out.
     """
+    grammar = answer_grammar(None, tools, choice, style, parallel=parallel)
+    assert grammar is not None
+    return grammar
+
+
+def answer_grammar(
+    schema: Schema | None,
+    tools: Sequence[Mapping[str, Any]] = (),
+    choice: str = "auto",
+    style: str | None = None,
+    *,
+    parallel: bool = True,
+    thoughts: Thoughts | None = None,
+) -> Grammar | None:
+    """What a whole answer may be; None when that is anything.
+
+    With a `choice` other than "auto" a call, as `tool_grammar` says; else JSON for the `schema`, or a call of one of
+    the tools; else, where a tool is `strict`, text in which each call is right. Thoughts may come before all of it.
+    """
+    style = written_style(style)
     functions = [_function(tool) for tool in tools]
-    chosen = [function for function in functions if choice in ("required", function.name)]
-    if not chosen:
-        raise InvalidRequest(f"no tool is named {choice!r}; name one of the request's tools", option="tool_choice")
-    markup = _MARKUPS.get(style or GENERIC, _TAGS)
-    before, after, between = _quoted(markup.before), _quoted(markup.after), _quoted(markup.between)
-    if not parallel:
-        start = f"{before} call {after}"
-    elif markup.is_list:
-        start = f"{before} call ({between} call)* {after}"
+    rules = _Rules()
+    if choice != "auto":
+        chosen = [function for function in functions if choice in ("required", function.name)]
+        if not chosen:
+            raise InvalidRequest(f"no tool is named {choice!r}; name one of the request's tools", option="tool_choice")
+        body = rules.calls(chosen, style, parallel)
+    elif schema is not None:
+        body = rules.json(schema, style)
+        if functions:
+            body = f"({body} | {rules.calls(functions, style, parallel)})"
+        elif thoughts is None and style != HARMONY:
+            return Grammar("json_schema", json.dumps(schema))
+    elif style != HARMONY and _MARKUPS[style].opener and any(function.is_strict for function in functions):
+        # A style without an opener or of channels has no place where a call is seen to begin.
+        body = f"(ANYTHING? | {rules.calls(functions, style, parallel, is_free=True)})"
     else:
-        start = f"{before} call {after} ({between} {before} call {after})*"
-    rules = [f"start: {start}", "call: " + " | ".join(f"call_{index}" for index in range(len(chosen)))]
-    for index, function in enumerate(chosen):
-        head = f'{{"name": {_quoted(function.name)}, {_quoted(markup.arguments)}: '
-        rules.append(f'call_{index}: {_quoted(head)} %json {json.dumps(function.arguments())} "}}"')
-    return Grammar("lark", "\n".join(rules) + "\n")
+        return None
+    return rules.grammar(body, style, thoughts)
+
+
+class _Rules:
+    """A Lark grammar in the making."""
+
+    def __init__(self) -> None:
+        self._rules: list[str] = []
+        self._tags: list[str] = []
+
+    def grammar(self, body: str, style: str, thoughts: Thoughts | None) -> Grammar:
+        start = body
+        if style == HARMONY:
+            end = self._until("<|end|>")
+            thought = f'{self._tag("<|channel|>")} "analysis" {self._tag("<|message|>")} {end}'
+            start = f'({thought} {self._tag("<|start|>")} "assistant")? {body}'
+        elif thoughts is not None:
+            end = f"{self._until(thoughts.end)} SPACE"
+            start = f"{end} {body}" if thoughts.is_open else f"({self._tag(thoughts.start)} {end})? {body}"
+            self._rules.append(r"SPACE: /\s{0,3}/")
+        return Grammar("lark", "\n".join([f"start: {start}", *self._rules]) + "\n", tuple(self._tags))
+
+    def json(self, schema: Schema, style: str) -> str:
+        text = self._rule("json", f"%json {json.dumps({**schema, 'x-guidance': _STRICT})}")
+        return f"{self._header('final')} {text}" if style == HARMONY else text
+
+    def calls(self, functions: Sequence[_Function], style: str, parallel: bool, is_free: bool = False) -> str:
+        """`is_free`: the first comes after any text."""
+        if style == HARMONY:
+            return f"({' | '.join(map(self._channelled, functions))})"
+        markup = _MARKUPS[style]
+        for index, function in enumerate(functions):
+            head = f'{{"name": {_quoted(function.name)}, {_quoted(markup.arguments)}: '
+            self._rule(f"call_{index}", f'{_quoted(head)} %json {json.dumps(function.arguments())} "}}"')
+        call = self._rule("call", " | ".join(f"call_{index}" for index in range(len(functions))))
+        opener, closer = (self._tag(tag) if tag else "" for tag in (markup.opener, markup.closer))
+        before, after, between = (
+            _quoted(text) if text else "" for text in (markup.before, markup.after, markup.between)
+        )
+        inside, more = f"{before} {call} {after} {closer}", ""
+        if parallel and markup.is_list:
+            inside = f"{before} {call} ({between} {call})* {after} {closer}"
+        elif parallel:
+            more = f"({between} {opener} {inside})*"
+        return f"{self._until(markup.opener) if is_free else opener} {inside} {more}".strip()
+
+    def _channelled(self, function: _Function) -> str:
+        recipient = f" to=functions.{function.name} "
+        header = self._header("commentary", recipient, f'{self._tag("<|constrain|>")} "json"')
+        return f"{header} %json {json.dumps(function.arguments())}"
+
+    def _header(self, channel: str, recipient: str = "", kind: str = "") -> str:
+        return f"{self._tag('<|channel|>')} {_quoted(channel + recipient)} {kind} {self._tag('<|message|>')}"
+
+    def _rule(self, name: str, definition: str) -> str:
+        self._rules.append(f"{name}: {definition}")
+        return name
+
+    def _tag(self, text: str) -> str:
+        return f"tag_{self._index(text)}"
+
+    def _until(self, text: str) -> str:
+        return f"until_{self._index(text)}"
+
+    def _index(self, text: str) -> int:
+        if text not in self._tags:
+            self._tags.append(text)
+        return self._tags.index(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ from slipstream.prompt.parts import (
 )
 from slipstream.prompt.signature import Tools
 from slipstream.prompt.tape import Markers, Status, Tape, space_end
-from slipstream.prompt.thinking import HARMONY_TAGS, ThinkTags, Thought, detect_tags
-from slipstream.prompt.tools import GENERIC, HARMONY, Section, bare_calls, detect_tools, openers
+from slipstream.prompt.thinking import HARMONY_TAGS, TAG_TEXTS, ThinkTags, Thought, detect_tags
+from slipstream.prompt.tools import CALL_MARKERS, GENERIC, HARMONY, Section, bare_calls, detect_tools, openers
 
 __all__ = [
     "Content",
@@ -54,6 +54,14 @@ _WRAPPERS = (
     ("<|START_TEXT|>", "<|END_TEXT|>"),
     ("<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
 )
+
+
+_MARKERS = CALL_MARKERS | TAG_TEXTS | {marker for group in _WRAPPERS for marker in group}
+
+
+def is_marker(token: str) -> bool:
+    """Whether a special token's text is one of those that answers are read by, or part of one."""
+    return any(token in marker for marker in _MARKERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +105,16 @@ class OutputParser:
         tools: Tools | Sequence[Mapping[str, Any]] = (),  # Any: as the client sent them
         opens_in_thinking: bool = False,
         *,
+        is_single: bool = False,
         new_id: Callable[[], str] = new_call_id,
         first_index: int = 0,
     ) -> None:
+        """`is_single`: the answer is over when a call is complete, and nothing behind it is given."""
         tools = tools if isinstance(tools, Tools) else Tools(tools)
         self._style = style
         self._tools = tools
+        self._is_single = is_single
+        self._has_given_call = False
         self._new_id = new_id
         self._tape = Tape()
         self._out = PartWriter(new_id, first_index)
@@ -134,7 +146,7 @@ class OutputParser:
         self._tape.feed(text)
         while self._step():
             pass
-        return self._out.take()
+        return self._take()
 
     def finish(self, cut: bool = False) -> list[Part]:
         """The last parts. `cut`: the model did not end by itself (max_tokens, a stop string, a cancel)."""
@@ -142,7 +154,22 @@ class OutputParser:
         while self._step():
             pass
         self._out.finish()
-        return self._out.take()
+        return self._take()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the one call that was asked for is complete."""
+        return self._is_single and self.called
+
+    def _take(self) -> list[Part]:
+        parts = self._out.take()
+        if not self.is_over:
+            return parts
+        if self._has_given_call:
+            return []
+        self._has_given_call = True
+        end = next(at for at, part in enumerate(parts) if isinstance(part, ToolEnd))
+        return parts[: end + 1]
 
     def _step(self) -> bool:
         """Reads on. False: there is nothing more to read now."""

@@ -33,6 +33,8 @@ _TAGS: tuple[tuple[ThinkTags, tuple[str, ...]], ...] = (
     (ThinkTags("<thought>", "</thought>"), ()),
 )
 
+TAG_TEXTS = frozenset(text for tags, _ in _TAGS for text in (tags.start, tags.end))
+
 HARMONY_TAGS = ThinkTags("<|channel|>analysis<|message|>", "<|end|>")
 
 

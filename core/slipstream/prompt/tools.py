@@ -87,6 +87,26 @@ _OPENERS: dict[str, Opener] = {
     "<|open|>tools<|sep|>": Opener(lambda tools: ForeignCalls(tools, "kimi_k3", "<|close|>tools<|sep|>")),
 }
 
+# What stands behind the openers, where vocabularies have it as special tokens.
+_INSIDE = (
+    *("</tool_call>", "</function>", "<parameter=", "</parameter>", "</param>", "</invoke>", "<tool_call|>", '<|"|>'),
+    *("<end_function_call>", "<escape>", "<|python_end|>", "[ARGS]", "[CALL_ID]", "<|tool_call_end|>", "</TOOLCALL>"),
+    *(
+        "<|/tool_call|>",
+        "<|END_ACTION|>",
+        "</minimax:tool_call>",
+        "</atem:function_calls>",
+        "</atem:invoke>",
+        "</atem:parameter>",
+        "</longcat_tool_call>",
+    ),
+    *("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "<longcat_arg_key>", "</longcat_arg_key>"),
+    *("<longcat_arg_value>", "</longcat_arg_value>", "<|tool_calls_section_end|>", "<|tool_call_begin|>"),
+    *("<|tool_call_argument_begin|>", "<|open|>", "<|close|>", "<|sep|>"),
+    *("<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", "<|end|>", "<|call|>", "<|return|>"),  # Harmony
+)
+CALL_MARKERS = frozenset((*_OPENERS, *_INSIDE))
+
 # Small and badly quantised models fall back to these, whatever their template says.
 _COMMON = ("<tool_call>", "<function=", "<function name=")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,16 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 import slipstream
-from slipstream.errors import SlipstreamError
+from slipstream.errors import InvalidRequest, ModelNotFound, SlipstreamError
 from slipstream.events import Empty, Faulted, Loading, Ready, Status, Working
 from slipstream.server import metrics as figures
 from slipstream.server import sse
 from slipstream.server.backend import Backend
+from slipstream.server.errors import ModelUnknown
 from slipstream.server.exchange import answer, backend_of, read
+from slipstream.server.model_host import ModelHost
+
+MAX_KEEP_ALIVE_S = 365 * 86400
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +33,30 @@ class Hooks:
 
     load: Callable[[str], Awaitable[None]] | None = None  # a model's name or folder
     unload: Callable[[], Awaitable[None]] | None = None
+    restart: Callable[[], Awaitable[None]] | None = None  # an engine that hangs
+    pin: Callable[[bool], None] | None = None
+    keep_alive: Callable[[float | None], None] | None = None  # idle seconds until unloaded; None: for ever
+    models: Callable[[], Mapping[str, Any]] | None = None  # what can be loaded; Any: a JSON document
+    cache: Callable[[], Awaitable[Mapping[str, Any]]] | None = None  # the prefix cache's entries and sizes
     clear_cache: Callable[[], Awaitable[None]] | None = None
+
+
+def hooks_of(models: ModelHost) -> Hooks:
+    return Hooks(models.load, models.unload, models.restart, models.pin, models.keep_alive, models.as_json)
 
 
 def routes(hooks: Hooks) -> list[Route]:
     table = [
-        ("/admin/load", load, hooks.load),
-        ("/admin/unload", unload, hooks.unload),
-        ("/admin/cache/clear", clear_cache, hooks.clear_cache),
+        ("POST", "/admin/load", load, hooks.load),
+        ("POST", "/admin/unload", unload, hooks.unload),
+        ("POST", "/admin/restart", restart, hooks.restart),
+        ("POST", "/admin/pin", pin, hooks.pin),
+        ("POST", "/admin/keep-alive", keep_alive, hooks.keep_alive),
+        ("GET", "/admin/models", models, hooks.models),
+        ("GET", "/admin/cache", cache, hooks.cache),
+        ("POST", "/admin/cache/clear", clear_cache, hooks.clear_cache),
     ]
-    return [Route(path, route, methods=["POST"]) for path, route, hook in table if hook is not None]
+    return [Route(path, route, methods=[method]) for method, path, route, hook in table if hook is not None]
 
 
 async def root(request: Request) -> Response:
@@ -51,6 +69,8 @@ async def health(request: Request) -> Response:
     state, detail = _state(backend.status)
     if backend.is_stalled:
         state, detail = "stalled", "a request is under way and nothing has moved; restart the model"
+    elif state == "empty" and request.app.state.models is not None:
+        state, detail = "ready", "no model is loaded; the next request loads one"
     body: dict[str, Any] = {
         "status": "ok" if state in ("ready", "working") else state,
         "seconds_since_progress": round(backend.seconds_since_progress, 3),
@@ -104,19 +124,61 @@ async def _rounds(backend: Backend) -> AsyncGenerator[bytes, None]:
 async def load(request: Request) -> Response:
     fields = await read(request)
     name = fields.need("model", fields.text("model"))
-    return await _do(request, lambda hooks: hooks.load and hooks.load(name))
+    try:
+        return await _do(request, lambda hooks: hooks.load and hooks.load(name))
+    except ModelNotFound as error:
+        raise ModelUnknown(error.message) from error
 
 
 async def unload(request: Request) -> Response:
+    """Answers once the model is gone, which is after the answers under way."""
     return await _do(request, lambda hooks: hooks.unload and hooks.unload())
+
+
+async def restart(request: Request) -> Response:
+    return await _do(request, lambda hooks: hooks.restart and hooks.restart())
 
 
 async def clear_cache(request: Request) -> Response:
     return await _do(request, lambda hooks: hooks.clear_cache and hooks.clear_cache())
 
 
+async def pin(request: Request) -> Response:
+    fields = await read(request)
+    hook = _hooks(request).pin
+    assert hook is not None, "a route without a hook does not exist"
+    hook(fields.need("pinned", fields.flag("pinned")))
+    return answer({"ok": True})
+
+
+async def keep_alive(request: Request) -> Response:
+    fields = await read(request)
+    hook = _hooks(request).keep_alive
+    assert hook is not None, "a route without a hook does not exist"
+    if "seconds" not in fields.names:
+        raise InvalidRequest("seconds is required: a number, or null for ever", path="seconds")
+    hook(fields.number("seconds", 0, MAX_KEEP_ALIVE_S))
+    return answer({"ok": True})
+
+
+async def models(request: Request) -> Response:
+    hook = _hooks(request).models
+    assert hook is not None, "a route without a hook does not exist"
+    return answer(hook())
+
+
+async def cache(request: Request) -> Response:
+    hook = _hooks(request).cache
+    assert hook is not None, "a route without a hook does not exist"
+    return answer(await hook())
+
+
+def _hooks(request: Request) -> Hooks:
+    return request.app.state.hooks
+
+
 async def _do(request: Request, choose: Callable[[Hooks], Awaitable[None] | None]) -> Response:
-    work = choose(request.app.state.hooks)
+    work = choose(_hooks(request))
     assert work is not None, "a route without a hook does not exist"
     await work
     return answer({"ok": True})

@@ -19,7 +19,6 @@ BILLING_HEADER = "x-anthropic-billing-header"
 
 # Known, and without a meaning for a model on this machine.
 _WITHOUT_MEANING = [
-    "model",
     "metadata",
     "context_management",
     "safeguards",
@@ -32,7 +31,7 @@ _WITHOUT_MEANING = [
     "inference_geo",
     "speed",
 ]
-_TOOL_WITHOUT_MEANING = ["cache_control", "strict", "eager_input_streaming", "allowed_callers", "input_examples"]
+_TOOL_WITHOUT_MEANING = ["cache_control", "eager_input_streaming", "allowed_callers", "input_examples"]
 
 # Marks of what Anthropic's own tools did on their servers. No answer of ours has them.
 _HOSTED_BLOCKS = frozenset(
@@ -57,6 +56,7 @@ LEFT_OUT = "[{} left out: this model reads text only]"
 def read_conversation(fields: Fields, info: ModelInfo, *, is_count: bool = False) -> Conversation:
     """Raises InvalidRequest naming what is wrong. A request to count need not say how long the answer may be."""
     fields.ignore(*_WITHOUT_MEANING)
+    fields.need("model", fields.text("model"))  # any name is the loaded model's
     messages = [*_read_system(fields), *_read_messages(fields)]
     tools = tuple(_read_tools(fields))
     output = fields.object("output_config")
@@ -79,6 +79,7 @@ def read_conversation(fields: Fields, info: ModelInfo, *, is_count: bool = False
             **read_drafting(fields),
         ),
         stream=fields.flag("stream") or False,
+        parallel=_read_parallel(fields),
     )
 
 
@@ -225,6 +226,8 @@ def _read_tools(fields: Fields) -> Iterator[Message]:
         tool.ignore(*_TOOL_WITHOUT_MEANING)
         function = {"name": name, "description": tool.text("description") or "", "parameters": schema}
         made: dict[str, Any] = {"type": "function", "function": function}
+        if tool.flag("strict"):
+            made["strict"] = True
         if tool.flag("defer_loading"):
             made["defer_loading"] = True
         yield made
@@ -234,7 +237,6 @@ def _read_choice(fields: Fields, tools: Sequence[Message]) -> ToolChoice:
     given = fields.object("tool_choice")
     if given is None:
         return "auto"
-    given.ignore("disable_parallel_tool_use")
     names = {tool["function"]["name"] for tool in tools}
     match given.need("type", given.one_of("type", "auto", "none", "any", "tool")):
         case "any" if names:
@@ -247,6 +249,12 @@ def _read_choice(fields: Fields, tools: Sequence[Message]) -> ToolChoice:
             return "none"
         case _:
             return "auto"
+
+
+def _read_parallel(fields: Fields) -> bool | None:
+    given = fields.object("tool_choice")
+    is_off = given.flag("disable_parallel_tool_use") if given else None
+    return None if is_off is None else not is_off
 
 
 def _read_thinking(fields: Fields) -> bool:

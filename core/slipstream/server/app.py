@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import logging
 import socket
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
@@ -31,13 +32,19 @@ from slipstream.server import (
 )
 from slipstream.server.auth import HEADER_LIMIT, HEADER_S, Access, Edge, Guard, Limits
 from slipstream.server.backend import Backend
+from slipstream.server.departures import Departures
 from slipstream.server.errors import CannotListen, Problem, describe, respond
+from slipstream.server.model_host import ModelHost
+from slipstream.server.on_request import OnRequest
+from slipstream.server.request_log import Logged
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_PORT = 8765
 STOP_S = 1  # for answers under way to end, once they were cancelled
 START_S = 30.0
+
+Result = TypeVar("Result")
 
 
 def routes() -> list[Route]:
@@ -63,15 +70,25 @@ def routes() -> list[Route]:
     ]
 
 
-def make_app(backend: Backend, access: Access, hooks: admin.Hooks | None = None) -> Starlette:
-    hooks = hooks or admin.Hooks()
+def make_app(
+    backend: Backend, access: Access, hooks: admin.Hooks | None = None, models: ModelHost | None = None
+) -> Starlette:
+    hooks = hooks or (admin.hooks_of(models) if models else admin.Hooks())
     app = Starlette(
         routes=[*routes(), *admin.routes(hooks)],
-        middleware=[Middleware(Edge), Middleware(Guard, access), Middleware(Limits)],
+        middleware=[
+            Middleware(Logged, backend.requests),
+            Middleware(Edge),
+            Middleware(Guard, access),
+            Middleware(Limits),
+            Middleware(Departures),
+            *([Middleware(OnRequest, models)] if models else []),
+        ],
         exception_handlers={SlipstreamError: _refuse, HTTPException: _refuse_route},
     )
     app.state.backend = backend
     app.state.hooks = hooks
+    app.state.models = models
     return app
 
 
@@ -102,8 +119,12 @@ class HttpServer:
         *,
         origins: tuple[str, ...] = (),
         hooks: admin.Hooks | None = None,
+        models: ModelHost | None = None,
     ) -> None:
-        """Binds the socket. Raises CannotListen, with what to do, when the address cannot be had."""
+        """`models` loads what requests need; without it the program itself sees to that.
+
+        Binds the socket. Raises CannotListen, with what to do, when the address cannot be had.
+        """
         access = Access(host, key or None, origins)
         if access.key is None and not access.is_loopback:
             raise CannotListen(
@@ -114,7 +135,7 @@ class HttpServer:
         self.host = access.host
         self.port: int = self._socket.getsockname()[1]
         config = uvicorn.Config(
-            make_app(backend, access, hooks),
+            make_app(backend, access, hooks, models),
             loop="asyncio",
             http=_Protocol,
             ws="none",
@@ -124,6 +145,7 @@ class HttpServer:
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=STOP_S,
+            timeout_keep_alive=int(HEADER_S),  # with 5 s clients meet a closed connection between two turns
             h11_max_incomplete_event_size=HEADER_LIMIT,
         )
         self._server = _Server(config, self._end_answers)
@@ -140,6 +162,11 @@ class HttpServer:
         if not self._server.is_up.wait(START_S):
             raise CannotListen("the HTTP server did not start; see the log")
         logger.info("listening on %s", self.url)
+
+    def call(self, work: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
+        """Run something on the server's loop, once it has started. From any thread."""
+        assert self._server.loop is not None
+        return asyncio.run_coroutine_threadsafe(work, self._server.loop)
 
     def stop(self) -> None:
         """Ends open answers with an error the client can read, then the thread. Returns within two seconds."""
@@ -185,10 +212,12 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, before_shutdown: Callable[[], None]) -> None:
         super().__init__(config)
         self.is_up = threading.Event()
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._before_shutdown = before_shutdown
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self.loop = asyncio.get_running_loop()
         self.is_up.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

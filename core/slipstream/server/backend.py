@@ -7,18 +7,20 @@ import functools
 import logging
 import sys
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from slipstream.errors import Closed, EngineFaulted
+from slipstream.errors import Closed, EngineFaulted, SlipstreamError
 from slipstream.events import Empty, Event, Faulted, Loading, Ready, Status, Working
 from slipstream.jobs import Inbox, Job
+from slipstream.prompt import chat
 from slipstream.prompt.output import OutputStyle, ToolCall
 from slipstream.server.errors import NotReady
 from slipstream.server.metrics import Metrics
+from slipstream.server.request_log import RequestLog
+from slipstream.store.calls import KeptCalls
 from slipstream.types import ModelInfo, Prompt
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STALLED_AFTER_S = 30.0  # a job is active and nothing moved: not healthy
-REMEMBERED_CALLS = 2048  # tool calls whose exact text is kept
 
 Result = TypeVar("Result")
 
@@ -69,17 +70,19 @@ class Backend:
         aliases: Iterable[str] = (),
         open_tokeniser: Callable[[ModelInfo], ServerTokeniser] = open_tokeniser,
         clock: Callable[[], float] = time.monotonic,
+        calls: KeptCalls | None = None,
     ) -> None:
         self.inbox = inbox
         self.aliases = tuple(aliases)  # names listed beside the model's own; any name at all is answered
         self.metrics = Metrics()
+        self.requests = RequestLog()
         self.started_s = time.time()
         self.streams: set[Stream] = set()  # open now; the server's loop alone touches it
         self._status: Status = Empty()
         self._open_tokeniser = open_tokeniser
         self._tokeniser: tuple[ModelInfo, ServerTokeniser] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="slipstream-tokeniser")
-        self._calls: OrderedDict[str, ToolCall] = OrderedDict()
+        self._calls = calls or KeptCalls()
         self._clock = clock
         self._progress_s = clock()
 
@@ -132,6 +135,20 @@ class Backend:
 
     # The tokeniser.
 
+    def warm_up(self, info: ModelInfo) -> None:
+        """Read a model's tokeniser before its first request waits for it. Blocks; never raises: a request will."""
+        self._thread.submit(self._warm_up, info).result()
+
+    def _warm_up(self, info: ModelInfo) -> None:
+        try:
+            tokeniser = self._open_tokeniser(info)
+            # Also tries out the chat template, once.
+            chat.render(tokeniser, [{"role": "user", "content": "hello"}])
+        except SlipstreamError as error:
+            logger.warning("%s", error.message)
+        else:
+            self._tokeniser = (info, tokeniser)
+
     async def tokenise(self, work: Callable[[ServerTokeniser], Result]) -> Result:
         """Do `work` on the tokeniser's thread. It waits for no model, only for its turn there."""
         self.info()
@@ -152,13 +169,10 @@ class Backend:
 
     def remember(self, call: ToolCall) -> None:
         """Clients send a call back in other words; the exact text lets the prompt prefix match (clients/README 6)."""
-        self._calls[call.id] = call
-        self._calls.move_to_end(call.id)
-        while len(self._calls) > REMEMBERED_CALLS:
-            self._calls.popitem(last=False)
+        self._calls.remember(call)
 
     def recall(self, call_id: str) -> ToolCall | None:
-        return self._calls.get(call_id)
+        return self._calls.recall(call_id)
 
     def close(self) -> None:
         """After the server has stopped. Waits for work on the tokeniser that is under way."""

@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import secrets
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from types import FrameType
+from typing import Any
 
-from slipstream import service
 from slipstream.errors import SlipstreamError
-from slipstream.events import Faulted
 from slipstream.jobs import DEFAULT_LIMIT, Inbox
+from slipstream.prompt.reuse import CacheDesk
+from slipstream.server.admin import MAX_KEEP_ALIVE_S, hooks_of
 from slipstream.server.app import DEFAULT_PORT, HttpServer
 from slipstream.server.auth import check_origins, is_loopback
 from slipstream.server.backend import Backend
+from slipstream.server.model_host import Known, ModelHost
 from slipstream.service import Engine
+from slipstream.store.calls import KeptCalls
 
-# For the engine's thread to end, once the inbox is closed: a round or a prefill chunk, then freeing the device.
-ENGINE_END_S = 10.0
+FOR_EVER = "forever"
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What there is to serve. Made by the program from its arguments."""
+
+    default: str  # loaded at the start
+    open: Callable[[str], Engine]  # by a name in `listed`, or one that `find` found; on the engine's thread
+    find: Callable[[str], object] = lambda _: None  # raises ModelNotFound
+    listed: Callable[[], list[Known]] = list  # what requests may ask for by name, beside the default
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -44,12 +59,44 @@ def add_parser(
         "--allow-origin", action="append", default=[], metavar="ORIGIN", help="a web page that may call the server"
     )
     parser.add_argument("--alias", action="append", default=[], help="another name to list the model under")
+    parser.add_argument(
+        "--keep-alive",
+        type=_seconds,
+        default=FOR_EVER,
+        metavar="TIME",
+        help="unload the model when idle for so long (300, 5m, 1h; default: %(default)s); the next request loads it",
+    )
+    parser.add_argument(
+        "--pin", action="store_true", help="keep this model, whatever model a request names and however long it is idle"
+    )
     parser.add_argument("--max-queue", type=int, default=DEFAULT_LIMIT, help="requests that may wait; more get a 503")
     return parser
 
 
-def run(args: argparse.Namespace, open_engine_factory: Callable[[argparse.Namespace], Callable[[], Engine]]) -> int:
-    """Serves until Ctrl-C or SIGTERM. The factory turns the arguments into what `service.serve` opens."""
+def _seconds(text: str) -> float | None:
+    """A time as people write it; None is for ever."""
+    if text in (FOR_EVER, "-1"):
+        return None
+    try:
+        number = float(text.rstrip("smh")) * _UNITS.get(text[-1:], 1)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= MAX_KEEP_ALIVE_S:
+        raise argparse.ArgumentTypeError(f"must be a time such as 300, 5m or 1h, or {FOR_EVER}, not {text!r}")
+    return number
+
+
+def run(
+    args: argparse.Namespace,
+    models_of: Callable[[argparse.Namespace], Models],
+    *,
+    desk: CacheDesk | None = None,
+    calls: KeptCalls | None = None,
+) -> int:
+    """Serves until Ctrl-C or SIGTERM.
+
+    `desk`: of the engine's prefix cache. `calls`: where the exact text of tool calls is kept.
+    """
     try:
         origins = check_origins(args.allow_origin)
     except ValueError as error:
@@ -60,37 +107,46 @@ def run(args: argparse.Namespace, open_engine_factory: Callable[[argparse.Namesp
     if key is None and not is_loopback(args.host):
         key = f"slip-{secrets.token_urlsafe(24)}"
         print(f"Other machines can reach this address, so a key was made: {key}")
-    inbox = Inbox(args.max_queue)
-    backend = Backend(inbox, aliases=args.alias)
+    backend = Backend(Inbox(args.max_queue), aliases=args.alias, calls=calls)
     try:
-        open_engine = open_engine_factory(args)
-        server = HttpServer(backend, args.host, args.port, key, origins=origins)
+        models = models_of(args)
+        host = ModelHost(
+            backend,
+            models.open,
+            models.default,
+            find=models.find,
+            models=models.listed,
+            queue_limit=args.max_queue,
+            keep_alive_s=args.keep_alive,
+            pinned=args.pin,
+        )
+        hooks = hooks_of(host) if desk is None else replace(hooks_of(host), **_cache_hooks(desk, calls))
+        server = HttpServer(backend, args.host, args.port, key, origins=origins, hooks=hooks, models=host)
     except SlipstreamError as error:
         backend.close()
         return _complain(error.message)
-    server.start()
-    engine = service.start(inbox, open_engine, backend.note, name=args.model or "the built-in model")
     stop = _on_signal()
+    server.start()
     try:
-        code = _serve(backend, server, key, stop)
+        code = _serve(backend, server, host, key, stop)
     finally:
-        inbox.close()
         server.stop()
-        engine.join(ENGINE_END_S)
+        host.close()
         backend.close()
     return code
 
 
-def _serve(backend: Backend, server: HttpServer, key: str | None, stop: threading.Event) -> int:
+def _serve(backend: Backend, server: HttpServer, host: ModelHost, key: str | None, stop: threading.Event) -> int:
     print("Loading the model…", flush=True)
-    is_told = False
+    loading = server.call(host.load_default())
     while not stop.wait(0.1):
-        status = backend.status
-        if isinstance(status, Faulted):
-            return _complain(status.error.message)
-        if not is_told and backend.is_loaded:
-            is_told = True
+        if loading.done():
+            try:
+                loading.result()
+            except SlipstreamError as error:
+                return _complain(error.message)
             _tell(backend, server, key)
+            stop.wait()
     print("Stopped.")
     return 0
 
@@ -101,6 +157,20 @@ def _tell(backend: Backend, server: HttpServer, key: str | None) -> None:
     print(f"{info.name} is ready at {server.url}  (Ctrl-C stops)")
     print(f'  OpenAI:    base_url="{server.url}/v1"  (api_key: {shown})')
     print(f"  Anthropic: ANTHROPIC_BASE_URL={server.url}", flush=True)
+
+
+def _cache_hooks(desk: CacheDesk, calls: KeptCalls | None) -> dict[str, Any]:
+    """Of the admin routes. Both look at what the engine's thread holds, so they wait on threads of their own."""
+
+    async def show() -> Mapping[str, Any]:
+        return await asyncio.to_thread(desk.as_json)
+
+    async def clear() -> None:
+        await asyncio.to_thread(desk.clear)
+        if calls is not None:
+            await asyncio.to_thread(calls.clear)
+
+    return {"cache": show, "clear_cache": clear}
 
 
 def _complain(message: str) -> int:

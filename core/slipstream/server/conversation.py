@@ -6,16 +6,18 @@ Messages and tools have the neutral form of `prompt/chat.py`.
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from slipstream.errors import ContextFull, InvalidRequest
 from slipstream.prompt import chat
-from slipstream.prompt.output import OutputParser
+from slipstream.prompt.grammar import Thoughts, answer_grammar, written_style
+from slipstream.prompt.output import OutputParser, OutputStyle
 from slipstream.prompt.thinking import prompt_opens_thinking
 from slipstream.server.backend import Backend, ServerTokeniser
-from slipstream.types import Options, Request, Text, Tokens
+from slipstream.types import Grammar, Options, Request, Text, Tokens
 
 Message = Mapping[str, Any]  # Any: a JSON object, as above
 
@@ -42,6 +44,7 @@ class Conversation:
     effort: str | None = None
     options: Options = field(default_factory=Options)
     template: Mapping[str, Any] = field(default_factory=dict[str, Any])  # the client's own template variables
+    parallel: bool | None = None  # several calls in one answer; None: as the model likes, one where it is forced
     stream: bool = False
 
     @property
@@ -71,16 +74,45 @@ async def prepare(backend: Backend, conversation: Conversation) -> tuple[Request
 async def prepare_many(backend: Backend, conversation: Conversation, count: int) -> tuple[Request, list[OutputParser]]:
     """The same for several answers: one prompt, and a parser for each."""
     context = backend.info().context
-    if conversation.tool_choice not in ("auto", "none"):
-        raise InvalidRequest("tool_choice: a tool call cannot be forced yet; use auto", path="tool_choice")
 
     def work(tokeniser: ServerTokeniser) -> tuple[Request, list[OutputParser]]:
         rendered = _render(tokeniser, backend, conversation)
-        request = _request(rendered.ids, conversation.options, context)
-        tools = conversation.offered_tools
-        return request, [OutputParser(tokeniser.style, tools, rendered.opens_in_thinking) for _ in range(count)]
+        style = tokeniser.style
+        grammar = _grammar(conversation, style, rendered.opens_in_thinking)
+        options = dataclasses.replace(conversation.options, grammar=grammar)
+        request = _request(rendered.ids, options, context)
+        if grammar is not None:
+            style = dataclasses.replace(style, tools=written_style(style.tools))
+        tools, is_single = conversation.offered_tools, conversation.parallel is False
+        opens = rendered.opens_in_thinking
+        return request, [OutputParser(style, tools, opens, is_single=is_single) for _ in range(count)]
 
     return await backend.tokenise(work)
+
+
+def _grammar(conversation: Conversation, style: OutputStyle, opens_in_thinking: bool) -> Grammar | None:
+    """What the answer must be. It begins behind the thoughts of a model that thinks, unless thinking is off."""
+    form = conversation.options.grammar
+    choice = conversation.tool_choice
+    tools = tuple(tool for tool in conversation.offered_tools if not tool.get("defer_loading"))
+    if isinstance(choice, Named):
+        tools = tuple(tool for tool in conversation.offered_tools if tool["function"]["name"] == choice.name)
+    is_forced = choice == "required" or isinstance(choice, Named)
+    thoughts = None
+    if style.think and (opens_in_thinking or conversation.thinking is not False):
+        thoughts = Thoughts(style.think.start, style.think.end, opens_in_thinking)
+    grammar = answer_grammar(
+        None if form is None else json.loads(form.text),
+        tools,
+        choice.name if isinstance(choice, Named) else "required" if is_forced else "auto",
+        style.tools,
+        parallel=conversation.parallel is True if is_forced else conversation.parallel is not False,
+        thoughts=thoughts,
+    )
+    if grammar is not None and conversation.messages and conversation.messages[-1].get("prefix"):
+        message = "messages: an answer that is begun already cannot be kept to a schema or a tool; end with a user's"
+        raise InvalidRequest(message, path="messages")
+    return grammar
 
 
 async def prepare_text(backend: Backend, prompt: Text | Tokens, options: Options) -> Request:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from slipstream.errors import InvalidRequest
+from slipstream.server.request_log import current
 
 logger = logging.getLogger(__name__)
 
@@ -112,6 +113,10 @@ class Fields:
             shown = ", ".join(ascii(name[:40]) for name in unknown[:MAX_NAMED_FIELDS])
             more = f" and {len(unknown) - MAX_NAMED_FIELDS} more" if len(unknown) > MAX_NAMED_FIELDS else ""
             logger.info("%s: ignored %s%s", where, shown, more)
+            entry = current.get()
+            if entry is not None:
+                prefix = f"{self.path}." if self.path else ""
+                entry.ignore(tuple(f"{prefix}{ascii(name[:40])[1:-1]}" for name in unknown[:MAX_NAMED_FIELDS]))
 
     def _get(self, name: str, rule: str, fits: Callable[[Any], bool]) -> Any:
         value = self.raw(name)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING, Any
 
-from slipstream.events import Delta, Done, Event, Failed, Prefill, Queued, Round, Timings
+from slipstream.events import Delta, Done, Event, Failed, Finish, Prefill, Queued, Round, Timings
 from slipstream.jobs import Job
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 MAX_WAITING_EVENTS = 1000  # for a telemetry reader that does not keep up; older ones are dropped
 
 _LATENCY_BOUNDS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+_CANCEL_BOUNDS_S = (0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 5.0)
 _RATE_BOUNDS = (1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 200.0, 400.0)
 
 
@@ -24,11 +26,13 @@ class Histogram:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)  # by bucket, the last without an upper bound
         self.total = 0.0
+        self.largest = 0.0
 
     def add(self, value: float) -> None:
         index = next((i for i, bound in enumerate(self.bounds) if value <= bound), len(self.bounds))
         self.counts[index] += 1
         self.total += value
+        self.largest = max(self.largest, value)
 
     def lines(self, name: str) -> Iterator[str]:
         cumulative = list(itertools.accumulate(self.counts))
@@ -53,6 +57,7 @@ class Metrics:
         self.ttft_cold = Histogram(_LATENCY_BOUNDS_S)
         self.ttft_cached = Histogram(_LATENCY_BOUNDS_S)
         self.decode = Histogram(_RATE_BOUNDS)
+        self.cancel = Histogram(_CANCEL_BOUNDS_S)
         self._readers: set[asyncio.Queue[dict[str, Any] | None]] = set()
 
     def observe(self, job: Job, event: Event) -> None:
@@ -65,6 +70,9 @@ class Metrics:
             case Done(reason, timings):
                 self.finished[reason.value] = self.finished.get(reason.value, 0) + 1
                 self._add(timings)
+                # What was still to be read when the client left may have ended by itself.
+                if job.cancelled_s is not None and reason is Finish.CANCELLED:
+                    self.cancel.add(time.monotonic() - job.cancelled_s)
             case Failed(error):
                 self.failed[error.code] = self.failed.get(error.code, 0) + 1
             case _:
@@ -106,6 +114,7 @@ class Metrics:
 def extras(timings: Timings) -> dict[str, Any]:
     """What Slipstream adds to an answer: the one set of figures, the same in the window and in every dialect."""
     kind = "ttft_cached_s" if timings.reused_tokens else "ttft_s"
+    short = timings.shortfall
     return {
         kind: round(timings.ttft_s, 4),
         "prefill_tps": round(timings.prefill_tps, 1),
@@ -115,6 +124,8 @@ def extras(timings: Timings) -> dict[str, Any]:
         "prompt_tokens": timings.prompt_tokens,
         "reused_tokens": timings.reused_tokens,
         "output_tokens": timings.output_tokens,
+        # Why no more of the prompt was reused, and from which token on.
+        **({} if short is None else {"not_reused": short.reason.value, "not_reused_from": short.position}),
     }
 
 
@@ -155,6 +166,11 @@ def as_json(backend: Backend) -> dict[str, Any]:
         "rounds": metrics.rounds,
         "drafted_tokens": metrics.drafted,
         "accepted_tokens": metrics.accepted,
+        "cancel_s": {
+            "count": sum(metrics.cancel.counts),
+            "largest": round(metrics.cancel.largest, 4),
+            "within": dict(zip(metrics.cancel.bounds, itertools.accumulate(metrics.cancel.counts), strict=False)),
+        },
     }
 
 
@@ -189,6 +205,7 @@ def as_prometheus(backend: Backend) -> str:
     for name, text, histogram in (
         ("slipstream_ttft_seconds", "To the first token, whole prompt computed.", metrics.ttft_cold),
         ("slipstream_ttft_cached_seconds", "To the first token, part of the prompt cached.", metrics.ttft_cached),
+        ("slipstream_cancel_seconds", "From a client's leaving to the end of its work.", metrics.cancel),
         ("slipstream_decode_tokens_per_second", "Decoding speed of an answer.", metrics.decode),
     ):
         lines += histogram.lines(head(name, "histogram", text))

@@ -164,7 +164,7 @@ def _read_format(fields: Fields) -> Grammar | None:
     if value in (None, ""):
         return None
     if value == "json":
-        return any_object_grammar("format")
+        return any_object_grammar()
     if not isinstance(value, dict):
         raise wrong("format", '"json" or a JSON schema', value)
     return schema_grammar(fields.mapping("format") or {}, "format")

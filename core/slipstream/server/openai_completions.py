@@ -63,7 +63,8 @@ async def create(request: Request) -> Response:
     backend = backend_of(request)
     fields = await read(request)
     info = backend.info()
-    fields.ignore("model", "user", "best_of", "stream_options")
+    fields.need("model", fields.text("model"))
+    fields.ignore("user", "best_of", "stream_options")
     for name in ("echo", "suffix"):
         if fields.raw(name):
             raise InvalidRequest(f"{name} is not supported", path=name)

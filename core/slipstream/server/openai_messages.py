@@ -9,28 +9,24 @@ from typing import Any
 from slipstream.errors import InvalidRequest
 from slipstream.server.conversation import Conversation, Message, Named, ToolChoice
 from slipstream.server.fields import Fields, wrong
-from slipstream.server.formats import any_object_grammar, schema_grammar
+from slipstream.server.formats import read_form
 from slipstream.server.sampling import make_options, read_bias, read_drafting
-from slipstream.types import Grammar, ModelInfo
+from slipstream.types import ModelInfo
 
 MAX_STOPS = 16
 
-# Known, and without a meaning for a model on this machine.
-_WITHOUT_MEANING = (
-    "model",
+# Known, and without a meaning for a model on this machine: in both of OpenAI's dialects, and in this one.
+WITHOUT_MEANING = (
     "user",
     "store",
     "metadata",
     "service_tier",
-    "parallel_tool_calls",
     "prompt_cache_key",
     "prompt_cache_retention",
     "safety_identifier",
-    "prediction",
-    "verbosity",
-    "web_search_options",
     "stream_options",
 )
+_CHAT_WITHOUT_MEANING = ("prediction", "verbosity", "web_search_options")
 
 # Template variables that would change how the prompt is made and not what it says.
 _RESERVED_VARIABLES = frozenset(
@@ -67,7 +63,8 @@ _NOT_TEXT = {
 
 def read_conversation(fields: Fields, info: ModelInfo) -> Conversation:
     """Raises InvalidRequest naming what is wrong."""
-    fields.ignore(*_WITHOUT_MEANING)
+    fields.ignore(*WITHOUT_MEANING, *_CHAT_WITHOUT_MEANING)
+    fields.need("model", fields.text("model"))  # any name is the loaded model's
     _refuse_audio(fields)
     messages = tuple(read_message(message) for message in fields.objects("messages"))
     if not messages:
@@ -88,9 +85,10 @@ def read_conversation(fields: Fields, info: ModelInfo) -> Conversation:
             **read_common(fields, info),
             max_tokens=fields.whole("max_completion_tokens", 1) or fields.whole("max_tokens", 1),
             logprobs=_read_logprobs(fields),
-            grammar=_read_format(fields),
+            grammar=read_form(fields.object("response_format"), "json_schema"),
         ),
         template=variables,
+        parallel=fields.flag("parallel_tool_calls"),
         stream=fields.flag("stream") or False,
     )
 
@@ -219,9 +217,15 @@ def read_tools(fields: Fields) -> Iterator[Message]:
         kind = tool.need("type", tool.text("type"))
         if kind != "function":
             raise InvalidRequest(f"{tool.at('type')}: only function tools can be called here", path=tool.at("type"))
-        yield {"type": "function", "function": _read_function(tool.need("function", tool.object("function")))}
+        yield _tool(tool.need("function", tool.object("function")))
     for function in fields.objects("functions"):
-        yield {"type": "function", "function": _read_function(function)}
+        yield _tool(function)
+
+
+def _tool(function: Fields) -> Message:
+    """`strict` stands beside the function: the prompt need not say it."""
+    strict = {"strict": True} if function.flag("strict") else {}
+    return {"type": "function", "function": _read_function(function), **strict}
 
 
 def _read_function(function: Fields) -> Message:
@@ -264,17 +268,3 @@ def _read_logprobs(fields: Fields) -> int | None:
     if best:
         raise InvalidRequest("top_logprobs needs logprobs to be true", path="top_logprobs")
     return None
-
-
-def _read_format(fields: Fields) -> Grammar | None:
-    given = fields.object("response_format")
-    if given is None:
-        return None
-    match given.need("type", given.one_of("type", "text", "json_object", "json_schema")):
-        case "json_object":
-            return any_object_grammar(given.at("type"))
-        case "json_schema":
-            inner = given.need("json_schema", given.object("json_schema"))
-            return schema_grammar(inner.need("schema", inner.mapping("schema")), inner.at("schema"))
-        case _:
-            return None

@@ -18,9 +18,9 @@ from slipstream.server import sse
 from slipstream.server.conversation import Conversation, Message, prepare
 from slipstream.server.errors import Refused
 from slipstream.server.exchange import answer, answer_unless_left, backend_of, read
-from slipstream.server.fields import Fields, wrong
-from slipstream.server.formats import any_object_grammar, schema_grammar
-from slipstream.server.openai_messages import read_effort
+from slipstream.server.fields import Fields
+from slipstream.server.formats import read_form
+from slipstream.server.openai_messages import WITHOUT_MEANING, read_effort
 from slipstream.server.openai_shapes import TokenTexts
 from slipstream.server.reply import Chosen, Finished, reply
 from slipstream.server.responses_events import Writer
@@ -30,26 +30,10 @@ from slipstream.server.responses_store import Kept, ResponseStore
 from slipstream.server.responses_tools import Offer, read_choice, read_tools
 from slipstream.server.sampling import make_options, read_drafting
 from slipstream.server.stream import FIRST_WORD_S, Stream
-from slipstream.types import Grammar, ModelInfo
+from slipstream.types import ModelInfo
 
-# Known, and without a meaning for a model on this machine.
-_WITHOUT_MEANING = [
-    "user",
-    "store",
-    "metadata",
-    "service_tier",
-    "parallel_tool_calls",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "client_metadata",
-    "include",
-    "max_tool_calls",
-    "truncation",
-    "stream_options",
-    "generate",
-    "context_management",
-]
+# As those of Chat Completions, known, and without a meaning for a model on this machine.
+_WITHOUT_MEANING = ("client_metadata", "include", "max_tool_calls", "truncation", "generate", "context_management")
 _LOGPROBS = "message.output_text.logprobs"
 _SEALED = "reasoning.encrypted_content"
 _SILENCE = b"silence"  # stands for a pause between the items of an answer
@@ -101,7 +85,7 @@ async def create(request: Request) -> Response:
 
 
 def _read(fields: Fields, info: ModelInfo, store: ResponseStore, size: int) -> _Turn:
-    fields.ignore(*_WITHOUT_MEANING)
+    fields.ignore(*WITHOUT_MEANING, *_WITHOUT_MEANING)
     fields.need("model", fields.text("model"))
     for name in ("conversation", "prompt"):
         if fields.has(name):
@@ -114,6 +98,7 @@ def _read(fields: Fields, info: ModelInfo, store: ResponseStore, size: int) -> _
     limit = fields.whole("max_output_tokens", 1)
     include = fields.texts("include")
     best = fields.whole("top_logprobs", 0, 20)
+    text = fields.object("text")
     options = make_options(
         info,
         temperature=fields.number("temperature", 0, 2),
@@ -122,7 +107,7 @@ def _read(fields: Fields, info: ModelInfo, store: ResponseStore, size: int) -> _
         frequency_penalty=fields.number("frequency_penalty", -2, 2),
         max_tokens=limit,
         logprobs=best or 0 if best or _LOGPROBS in include else None,
-        grammar=_read_format(fields),
+        grammar=read_form(text.object("format") if text else None),
         **read_drafting(fields),
     )
     history = (*_previous(fields, store), *read_input(fields, offer, store.item))
@@ -138,6 +123,7 @@ def _read(fields: Fields, info: ModelInfo, store: ResponseStore, size: int) -> _
         effort=effort,
         options=options,
         stream=fields.flag("stream") or False,
+        parallel=fields.flag("parallel_tool_calls"),
     )
     head = make_head(fields, info.name, options, limit)
     writer = Writer(head, offer, seals=_SEALED in include)
@@ -153,22 +139,6 @@ def _previous(fields: Fields, store: ResponseStore) -> tuple[Message, ...]:
         message = f"previous_response_id: {previous[:80]!r} is not kept here (any more); send the whole input"
         raise Refused(400, "previous_response_not_found", message)
     return kept.messages
-
-
-def _read_format(fields: Fields) -> Grammar | None:
-    text = fields.object("text")
-    given = text.object("format") if text else None
-    if given is None:
-        return None
-    match given.need("type", given.text("type")):
-        case "text":
-            return None
-        case "json_object":
-            return any_object_grammar()
-        case "json_schema":
-            return schema_grammar(given.need("schema", given.mapping("schema")), given.at("schema"))
-        case other:
-            raise wrong(given.at("type"), "text, json_object or json_schema", other)
 
 
 async def _events(stream: Stream, parser: OutputParser, turn: _Turn) -> AsyncGenerator[bytes, None]:

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import slipstream
+from slipstream.server.admin import MAX_KEEP_ALIVE_S
 from slipstream.server.exchange import answer
 
 Json = dict[str, Any]  # Any: a JSON schema
@@ -47,7 +48,17 @@ _MESSAGE = _object(
     tool_call_id=_TEXT,
     name=_TEXT,
 )
-_FUNCTION = _object("name", name=_NAME, description=_TEXT, parameters=_ANY_OBJECT)
+_SCHEMA: Json = {
+    "type": "object",
+    "properties": {"type": {"enum": ["object", "array", "string", "integer", "boolean"]}},
+}
+_FUNCTION = _object("name", name=_NAME, description=_TEXT, parameters=_ANY_OBJECT, strict=_FLAG)
+_FORCED: Json = {
+    "anyOf": [{"enum": ["auto", "none", "required"]}, _object("type", type=_TEXT, function=_object("name", name=_NAME))]
+}
+_FORMS: Json = {"enum": ["text", "json_object", "json_schema"]}
+_CHAT_FORM = _object("type", type=_FORMS, json_schema=_object("name schema", name=_NAME, schema=_SCHEMA, strict=_FLAG))
+_TEXT_FORM = _object("type", type=_FORMS, name=_NAME, schema=_SCHEMA, strict=_FLAG)
 _TOOL = _object("type function", type={"const": "function"}, function=_FUNCTION)
 
 _SAMPLING: dict[str, Json] = {
@@ -73,11 +84,12 @@ _CHAT = _object(
     model=_TEXT,
     messages=_list(_MESSAGE, minItems=1),
     tools=_list(_TOOL),
-    tool_choice={"enum": ["auto", "none"]},
+    tool_choice=_FORCED,
+    parallel_tool_calls=_FLAG,
     max_tokens=_some(_COUNT),
     max_completion_tokens=_some(_COUNT),
     reasoning_effort={"enum": ["none", "minimal", "low", "medium", "high"]},
-    response_format=_object("type", type={"enum": ["text", "json_object"]}),
+    response_format=_CHAT_FORM,
     logprobs=_FLAG,
     logit_bias={"type": "object", "additionalProperties": _number(-100, 100)},
     **_SAMPLING,
@@ -121,6 +133,13 @@ _MESSAGES = _object(
     temperature=_number(0, 1),
     top_p=_number(0, 1),
     stop_sequences=_list({"type": "string", "minLength": 1}),
+    tool_choice=_object(
+        "type", type={"enum": ["auto", "none", "any", "tool"]}, name=_NAME, disable_parallel_tool_use=_FLAG
+    ),
+    output_config=_object(
+        effort={"enum": ["low", "medium", "high"]},
+        format=_object("type schema", type={"const": "json_schema"}, schema=_SCHEMA),
+    ),
     stream=_FLAG,
 )
 _RESPONSE = _object(
@@ -133,6 +152,13 @@ _RESPONSE = _object(
     top_p=_some(_number(0, 1)),
     stream=_FLAG,
     store=_FLAG,
+    tools=_list(
+        _object("type name", type={"const": "function"}, name=_NAME, parameters=_ANY_OBJECT, strict=_some(_FLAG))
+    ),
+    tool_choice=_FORCED,
+    parallel_tool_calls=_FLAG,
+    text=_object(format=_TEXT_FORM),
+    previous_response_id=_some(_TEXT),
 )
 
 _BODIES: dict[str, Json] = {
@@ -147,6 +173,8 @@ _BODIES: dict[str, Json] = {
     "/v1/v1/messages": _MESSAGES,
     "/v1/v1/messages/count_tokens": _object("model messages", **_ANTHROPIC_PROMPT),
     "/admin/load": _object("model", model=_NAME),
+    "/admin/pin": _object("pinned", pinned=_FLAG),
+    "/admin/keep-alive": _object("seconds", seconds=_some(_number(0, MAX_KEEP_ALIVE_S))),
 }
 _EVENT_STREAMS = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/events"})
 _STATUSES = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+import dataclasses
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from slipstream.events import Choice, Delta, Done, Failed, Finish, Timings
-from slipstream.prompt.output import Content, OutputParser, Part, Thinking, ToolArguments, ToolEnd
-from slipstream.server.stream import Stream, was_cut
+from slipstream.prompt.output import Content, OutputParser, Part, ToolEnd
+from slipstream.prompt.reasoning import ReasoningCounter
+from slipstream.server.stream import Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ async def reply(stream: Stream, parser: OutputParser | None) -> AsyncGenerator[P
     Raises the error of a job that fails. Cancels the job when its reader stops early: close it (`aclosing`).
     """
     wants_choices = stream.request.options.logprobs is not None
-    counter = _ReasoningCounter()
+    counter = ReasoningCounter()
     async with stream:
         async for event in stream:
             match event:
@@ -61,14 +63,18 @@ async def reply(stream: Stream, parser: OutputParser | None) -> AsyncGenerator[P
                         if isinstance(part, ToolEnd):
                             stream.backend.remember(part.call)
                         yield part
-                case Done():
-                    parts = parser.finish(was_cut(event.reason, event.stop)) if parser else []
+                    if parser is not None and parser.is_over:
+                        stream.cancel()
+                case Done() as done:
+                    if parser is not None and parser.is_over:
+                        done = dataclasses.replace(done, reason=Finish.STOP, stop=None)
+                    parts = parser.finish(done.was_cut) if parser else []
                     counter.add(0, parts)
                     for part in parts:
                         if isinstance(part, ToolEnd):
                             stream.backend.remember(part.call)
                         yield part
-                    yield _finished(event, counter.finish(), parser is not None and parser.called)
+                    yield _finished(done, counter.finish(), parser is not None and parser.called)
                 case Failed(error):
                     raise error
                 case _:
@@ -85,36 +91,3 @@ def _finished(done: Done, reasoning: int, called: bool) -> Finished:
     timings = done.timings
     usage = Usage(timings.prompt_tokens, timings.reused_tokens, timings.output_tokens, reasoning)
     return Finished(done.reason, done.stop, usage, timings, done.prompt_ids, called)
-
-
-class _ReasoningCounter:
-    """How many tokens were thought. Exact where a round is all thought or all answer, by length where it is both."""
-
-    def __init__(self) -> None:
-        self._waiting = 0  # tokens whose text is held back, or is markup
-        self._reasoning = 0
-        self._was_thinking = False
-
-    def add(self, tokens: int, parts: Iterable[Part]) -> None:
-        self._waiting += tokens
-        thought = other = 0
-        for part in parts:
-            match part:
-                case Thinking(text):
-                    thought += len(text)
-                case Content(text):
-                    other += len(text)
-                case ToolArguments(_, fragment):
-                    other += len(fragment)
-                case _:
-                    other += 1
-            self._was_thinking = isinstance(part, Thinking)
-        if thought + other:
-            self._reasoning += round(self._waiting * thought / (thought + other))
-            self._waiting = 0
-        elif self._was_thinking:  # such as the end tag
-            self._reasoning += self._waiting
-            self._waiting = 0
-
-    def finish(self) -> int:
-        return self._reasoning

@@ -45,30 +45,33 @@ class Offer:
 def read_tools(fields: Fields) -> Offer:
     """Functions, custom tools and those in namespaces. Tools that run on OpenAI's servers are left out."""
     found = list(_tools(fields, None))
-    names = Counter(origin.name for origin, _ in found)
+    names = Counter(origin.name for origin, _, _ in found)
     tools: list[Message] = []
     origins: dict[str, Origin] = {}
-    for origin, function in found:
+    for origin, function, is_strict in found:
         is_long = origin.namespace is not None and names[origin.name] > 1
         offered = f"{origin.namespace}__{origin.name}" if is_long else origin.name
         origins[offered] = origin
-        tools.append({"type": "function", "function": {"name": offered, **function}})
+        strict = {"strict": True} if is_strict else {}
+        tools.append({"type": "function", "function": {"name": offered, **function}, **strict})
     return Offer(tuple(tools), origins)
 
 
-def _tools(fields: Fields, namespace: str | None) -> Iterator[tuple[Origin, dict[str, Any]]]:
+def _tools(fields: Fields, namespace: str | None) -> Iterator[tuple[Origin, dict[str, Any], bool]]:
+    """Each tool's name to the client, what it does and takes, and whether calls must keep to that."""
     for tool in fields.objects("tools"):
         match kind := tool.need("type", tool.text("type")):
             case "function":
-                tool.ignore("strict", "defer_loading")
+                tool.ignore("defer_loading")
                 function = tool.object("function") or tool  # Chat Completions' form, which some clients send here
+                is_strict = function.flag("strict") or tool.flag("strict")
                 described = {
                     "description": function.text("description") or "",
                     "parameters": function.mapping("parameters") or {"type": "object", "properties": {}},
                 }
-                yield Origin(_name(function), namespace), described
+                yield Origin(_name(function), namespace), described, bool(is_strict)
             case "custom":
-                yield Origin(_name(tool), namespace, is_custom=True), _custom(tool)
+                yield Origin(_name(tool), namespace, is_custom=True), _custom(tool), False
             case "namespace" if namespace is None:
                 yield from _tools(tool, _name(tool))
             case _:

@@ -92,9 +92,9 @@ async def with_heartbeats(
                 return
             yield piece
     finally:
-        if following is not None and not following.done():
+        if following is not None:
             following.cancel()
-            await asyncio.wait({following})
+            await asyncio.gather(following, return_exceptions=True)  # it may have ended by itself meanwhile
         await pieces.aclose()
 
 

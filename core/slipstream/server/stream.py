@@ -7,14 +7,15 @@ from types import TracebackType
 from typing import Self
 
 from slipstream.errors import Closed
-from slipstream.events import Done, Event, Failed, Finish, Queued
+from slipstream.events import Done, Event, Failed, Queued
 from slipstream.jobs import Job
 from slipstream.server.backend import Backend
+from slipstream.server.request_log import current
 from slipstream.types import Request
 
 # How long a streaming route waits for the engine's first word, so that its refusal becomes a status. Short: clients
 # want headers at once, and what comes later becomes an error event.
-FIRST_WORD_S = 1.0
+FIRST_WORD_S = 0.3
 
 
 class Stream:
@@ -32,6 +33,7 @@ class Stream:
         self._held: list[Event] = []  # seen by `first`, not yet given out
         self._has_ended = False
         self.job = Job(request, self._sink)
+        self._entry = current.get()
 
     @classmethod
     async def open(cls, backend: Backend, request: Request) -> Self:
@@ -40,6 +42,8 @@ class Stream:
         backend.touch()
         backend.inbox.put(stream.job)
         backend.streams.add(stream)
+        if stream._entry is not None:
+            stream._entry.add_job(stream.job.number)
         return stream
 
     def cancel(self) -> None:
@@ -104,10 +108,7 @@ class Stream:
     def _arrive(self, event: Event) -> None:
         self._events.put_nowait(event)
         self.backend.observe(self.job, event)
+        if self._entry is not None:
+            self._entry.observe(event)
         if isinstance(event, Done | Failed):
             self.backend.streams.discard(self)
-
-
-def was_cut(reason: Finish, stop: str | None) -> bool:
-    """Whether the answer ended before the model ended it."""
-    return reason is not Finish.STOP or stop is not None

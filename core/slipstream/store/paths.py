@@ -70,6 +70,20 @@ def atomic_folder(final: Path) -> Generator[Path]:
         os.close(lock)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file so that a reader, or a run after a power cut, finds the old text or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_TEMPORARY}")
+    try:
+        with fresh.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
 @contextmanager
 def exclusive(lock: Path) -> Generator[None]:
     """Held by one process (and thread) at a time; others wait. Released by the system if the process dies."""

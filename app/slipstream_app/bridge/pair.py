@@ -1,0 +1,78 @@
+"""What the window asks the engine's thread to load. Names and numbers only, so that a restart can ask again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from slipstream.events import Event
+from slipstream.jobs import Job
+from slipstream.service import Engine
+
+SAFE_CONTEXT = 4096  # tokens, in safe mode
+
+
+@dataclass(frozen=True, slots=True)
+class PairChoice:
+    """A target and its drafters, by folder or name. Without a target: the built-in pair."""
+
+    title: str
+    target: str | None = None
+    drafters: tuple[str, ...] | None = None  # None: the pair's own; (): none
+    kv_bits: int = field(default=0, compare=False)  # how, not what
+    context: int | None = None  # at most so many tokens; None: as the model says
+
+    @property
+    def safe(self) -> PairChoice:
+        """The same target without a drafter and with a short context."""
+        return replace(self, drafters=(), context=SAFE_CONTEXT)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> PairChoice:
+        """Raises TypeError for what is none."""
+        choice = cls(**stored)
+        return choice if choice.drafters is None else replace(choice, drafters=tuple(choice.drafters))
+
+    @property
+    def is_safe(self) -> bool:
+        return self.drafters == () and self.context == SAFE_CONTEXT
+
+
+BUILT_IN = PairChoice("SmolLM2 135M + DSpark")
+
+
+def open_choice(choice: PairChoice) -> Engine:
+    """Load a pair. On the engine's thread, which is the first to import MLX. Raises SlipstreamError."""
+    import argparse
+
+    from slipstream.commands.options import add_pair, cache_limits, open_pair
+    from slipstream.models.backend import prepare
+    from slipstream.types import Mode
+
+    prepare()
+    parser = argparse.ArgumentParser()
+    add_pair(parser)
+    words = ["--kv-bits", str(choice.kv_bits)]
+    if choice.target is not None:
+        words += ["--model", choice.target]
+    if choice.drafters is not None:
+        for name in choice.drafters or ("none",):
+            words += ["--drafter", name]
+    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH), cache_limits())
+    return engine if choice.context is None else _Shortened(engine, choice.context)
+
+
+class _Shortened:
+    """An engine that takes fewer tokens than its model could."""
+
+    def __init__(self, engine: Engine, context: int) -> None:
+        self._engine = engine
+        self.info = replace(engine.info, context=min(context, engine.info.context))
+        self.close = engine.close
+
+    def run(self, job: Job) -> Iterator[Event]:
+        return self._engine.run(job)

@@ -1,0 +1,81 @@
+"""Watches the engine: says when it stands still, and when it has had nothing to do for long. No timer while idle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from slipstream.events import Ready, Status, Working
+from slipstream_app.bridge.bus import Bus
+
+STALLED_AFTER_S = 30.0
+LOOK_MS = 2000
+
+
+class Watch(QObject):
+    stalled = Signal(int)  # seconds without a sign of life, while something is to be done; again at each look
+    moved = Signal()  # after `stalled`
+    idle = Signal()  # nothing was asked for `unload_minutes`
+
+    def __init__(
+        self,
+        bus: Bus,
+        parent: QObject | None = None,
+        *,
+        stalled_after_s: float = STALLED_AFTER_S,
+        look_ms: int = LOOK_MS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(parent)
+        self._clock = clock
+        self._stalled_after_s = stalled_after_s
+        self._moved_s = clock()
+        self._is_stalled = False
+        self._unload_minutes = 0
+        self._look = QTimer(self, interval=look_ms)
+        self._look.timeout.connect(self._on_look)
+        self._idle = QTimer(self, singleShot=True)
+        self._idle.timeout.connect(self.idle)
+        self._is_ready = False
+        bus.status_changed.connect(self._on_status)
+        bus.said.connect(self._on_said)
+
+    def set_unload_minutes(self, minutes: int) -> None:
+        """0: never."""
+        self._unload_minutes = minutes
+        self._tend_idle()
+
+    @Slot(object)
+    def _on_status(self, status: Status) -> None:
+        self._sign_of_life()
+        self._is_ready = isinstance(status, Ready)
+        if isinstance(status, Working):
+            self._look.start()
+        else:
+            self._look.stop()
+        self._tend_idle()
+
+    @Slot(int, object)
+    def _on_said(self, job: int, event: object) -> None:
+        self._sign_of_life()
+
+    @Slot()
+    def _on_look(self) -> None:
+        seconds = self._clock() - self._moved_s
+        if seconds >= self._stalled_after_s:
+            self._is_stalled = True
+            self.stalled.emit(int(seconds))
+
+    def _sign_of_life(self) -> None:
+        self._moved_s = self._clock()
+        if self._is_stalled:
+            self._is_stalled = False
+            self.moved.emit()
+
+    def _tend_idle(self) -> None:
+        if self._is_ready and self._unload_minutes:
+            self._idle.start(self._unload_minutes * 60_000)
+        else:
+            self._idle.stop()

@@ -1,0 +1,505 @@
+"""The chat that is open, and every answer being written: what the Chat screen shows and asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from slipstream.errors import SlipstreamError
+from slipstream.measure.verdict import Comparison
+from slipstream.types import Mode
+from slipstream_app.bridge.session import Session
+from slipstream_app.history import Attachment, History, Json, Message, State
+from slipstream_app.models import chat_prompt
+from slipstream_app.models.chat_parameters import Parameters
+from slipstream_app.models.chat_prompt import Count, Prompter, Shortened
+from slipstream_app.models.chat_reply import Reply
+from slipstream_app.models.chat_tree import Tree
+from slipstream_app.models.chat_verify import Verification, verdict_json
+
+TITLE = 60  # characters of the first question
+UNDO_MS = 10_000
+COUNT_MS = 200  # after the last key, tokens are counted
+
+
+class Chats(QObject):
+    """One chat is open; answers of others may go on meanwhile. A new chat is stored with its first message."""
+
+    opened = Signal()  # another chat is shown
+    path_changed = Signal()  # messages were added, or another branch is shown
+    message_changed = Signal(int)  # its state or facts
+    reply_began = Signal(int)  # message, of any chat
+    reply_changed = Signal(int)
+    reply_ended = Signal(int)
+    list_changed = Signal()
+    parameters_changed = Signal()
+    counted = Signal(object)  # Count; None when it is not known
+    shortened = Signal(object)  # Shortened
+    refused = Signal(object)  # SlipstreamError: what was asked for cannot be done
+    verifying = Signal(int, int, int)  # message, tokens done, tokens in all
+    verified = Signal(int, object)  # message, Comparison or SlipstreamError or None
+    deleted = Signal(int, str)  # chat, title: `undo_delete` is possible for a while
+    delete_settled = Signal()
+
+    def __init__(self, session: Session, history: History, prompter: Prompter, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._history = history
+        self._prompter = prompter
+        self.chat: int | None = None
+        self.title = ""
+        self.tree = Tree()
+        self._state: dict[str, Any] = {}  # the chat's own values: parameters, what is no longer sent, open thoughts
+        self._replies: dict[int, Reply] = {}  # by message
+        self._verifications: dict[int, Verification] = {}  # by message
+        self._deleted: int | None = None
+        self._undo = QTimer(self)
+        self._undo.setSingleShot(True)
+        self._undo.setInterval(UNDO_MS)
+        self._undo.timeout.connect(self._settle_delete)
+        self._draft: Message | None = None
+        self._count_ticket = self._shorten_ticket = 0
+        self._count_timer = QTimer(self)
+        self._count_timer.setSingleShot(True)
+        self._count_timer.setInterval(COUNT_MS)
+        self._count_timer.timeout.connect(self._count)
+        prompter.answered.connect(self._answered)
+
+    # Which chat is open.
+
+    def new(self) -> None:
+        self.chat, self.title, self.tree, self._state = None, "", Tree(), {}
+        self._was_opened()
+
+    def open(self, chat: int) -> bool:
+        """False when it is gone."""
+        row = self._history.chat(chat)
+        if row is None:
+            return False
+        self.chat, self.title, self._state = chat, row.title, dict(row.parameters)
+        self.tree = Tree(self._history.messages(chat), row.leaf)
+        self._was_opened()
+        return True
+
+    def show_message(self, message: int) -> None:
+        """Show the branch that a message is on."""
+        if message in self.tree and message not in [shown.id for shown in self.tree.path()]:
+            self.tree.walk(message, 0)
+            self._keep_leaf()
+
+    def _was_opened(self) -> None:
+        self._draft = None
+        self.opened.emit()
+        self.parameters_changed.emit()
+        self.count(None)
+
+    @property
+    def path(self) -> list[Message]:
+        return self.tree.path()
+
+    @property
+    def reply(self) -> Reply | None:
+        """The answer being written in the open chat."""
+        return next((reply for reply in self._replies.values() if reply.message.chat == self.chat), None)
+
+    def reply_to(self, message: int) -> Reply | None:
+        return self._replies.get(message)
+
+    def is_running(self, chat: int) -> bool:
+        return any(reply.message.chat == chat for reply in self._replies.values())
+
+    # Parameters.
+
+    @property
+    def parameters(self) -> Parameters:
+        return self.defaults.with_json(self._state.get("parameters", {}))
+
+    @property
+    def defaults(self) -> Parameters:
+        """Of the loaded model, as the user saved them."""
+        info = self._session.info
+        return Parameters() if info is None else Parameters().with_json(self._history.model_defaults(info.name))
+
+    def set_parameters(self, parameters: Parameters) -> None:
+        self._keep("parameters", parameters.changed(self.defaults))
+        self.parameters_changed.emit()
+        self.count(self._draft)
+
+    def save_defaults(self) -> None:
+        """What this chat has becomes what new chats with the loaded model have."""
+        info = self._session.info
+        if info is not None:
+            self._history.set_model_defaults(info.name, self.parameters.changed(Parameters()))
+            self._keep("parameters", {})
+            self.parameters_changed.emit()
+
+    @property
+    def open_thoughts(self) -> bool:
+        """Whether thoughts are shown unfolded in this chat."""
+        return bool(self._state.get("open_thoughts", False))
+
+    def set_open_thoughts(self, is_open: bool) -> None:
+        self._keep("open_thoughts", is_open)
+
+    def _keep(self, name: str, value: object) -> None:
+        self._state[name] = value
+        if self.chat is not None:
+            self._history.set_parameters(self.chat, self._state)
+
+    # Asking.
+
+    def send(self, text: str, attachments: Sequence[Attachment] = ()) -> bool:
+        """False when nothing is loaded or an answer is being written here."""
+        if self._session.info is None or self.reply is not None or not (text.strip() or attachments):
+            return False
+        if self.chat is None:
+            title = _title(text) or attachments[0].name
+            self.chat, self.title = self._history.create_chat(title, self._state), title
+        asked = self._history.add(self.chat, self.tree.leaf, "user", text, attachments=attachments)
+        self.tree.add(asked)
+        self._answer(asked.id)
+        return True
+
+    def edit(self, message: int, text: str) -> bool:
+        """A sibling of a question with other words, and an answer to it."""
+        if self._session.info is None or self.reply is not None or not text.strip():
+            return False
+        old = self.tree[message]
+        assert self.chat is not None
+        asked = self._history.add(self.chat, old.parent, "user", text, attachments=old.attachments)
+        self.tree.add(asked)
+        self._answer(asked.id)
+        return True
+
+    def branch(self, message: int) -> None:
+        """A new chat that begins with the branch up to `message`."""
+        path = self.tree.path(message)
+        parent_ids = {one.id: one.parent for one in path}
+        parameters = {key: value for key, value in self._state.items() if key != "from"}
+        chat = self._history.insert_chat(
+            self.tr("{0} (branch)").format(self.title), parameters, path, max(parent_ids, default=None)
+        )
+        self.list_changed.emit()
+        self.open(chat)
+
+    def regenerate(self, message: int, *, mode: Mode | None = None, same_seed: bool = False) -> bool:
+        """A sibling of an answer. Without `same_seed`, another seed is drawn even where the chat fixes one."""
+        if self._session.info is None or self.reply is not None:
+            return False
+        old = self.tree[message]
+        if old.parent is None:
+            return False
+        parameters = self.parameters
+        if same_seed:
+            parameters = replace(parameters, seed=_seed(old))
+        elif parameters.seed is not None:
+            parameters = replace(parameters, seed=None)
+        if mode is not None:
+            parameters = replace(parameters, mode=mode)
+        self._answer(old.parent, parameters)
+        return True
+
+    def add_result(self, message: int, call_id: str, text: str) -> bool:
+        """The user says what a tool gave; the model goes on once every call has its result."""
+        if self._session.info is None or self.reply is not None:
+            return False
+        assert self.chat is not None
+        self.tree.add(self._history.add(self.chat, self.tree.leaf, "tool", text, facts={"call_id": call_id}))
+        called = {call.id for call in self.tree[message].calls}
+        have = {one.facts.get("call_id") for one in self.path}
+        if called <= have and self.tree.leaf is not None:
+            self._answer(self.tree.leaf)
+        else:
+            self.path_changed.emit()
+        return True
+
+    def _answer(self, parent: int, parameters: Parameters | None = None) -> None:
+        """Begin an answer to the branch that ends in `parent`."""
+        info = self._session.info
+        assert info is not None
+        assert self.chat is not None
+        asked = parameters or self.parameters
+        facts = {"parameters": asked.changed(Parameters()), "from": self._from(parent)}
+        message = self._history.add(self.chat, parent, "assistant", state=State.RUNNING, facts=facts)
+        self.tree.add(message)
+        path = self.sent(parent)
+        reply = self._new_reply(message, facts)
+        reply.start(
+            self._session,
+            self._prompter,
+            info,
+            lambda tokeniser: chat_prompt.prepare(tokeniser, path, asked, info.context),
+        )
+        self._began(reply)
+
+    def can_resume(self, message: Message) -> bool:
+        """Whether a stopped answer may go on. One that keeps to a schema may not: the grammar would begin anew."""
+        has_more = message.state is not State.DONE or message.facts.get("reason") == "length"
+        is_held = bool(message.facts.get("parameters", {}).get("schema"))
+        has_begun = bool(message.text or self._history.trace(message.id))
+        return message.role == "assistant" and has_more and has_begun and not is_held and not message.calls
+
+    def resume(self, message: int) -> bool:
+        """Go on with an answer that was stopped."""
+        info = self._session.info
+        old = self.tree[message]
+        if info is None or self.reply is not None or not self.can_resume(old):
+            return False
+        asked = replace(Parameters().with_json(old.facts.get("parameters", {})), seed=_seed(old))
+        trace = self._history.trace(message)
+        path = [*self._sent_before(old), old]
+        kept = ("parameters", "from", "thought_s", "thought_tokens")
+        facts = {key: old.facts[key] for key in kept if key in old.facts}
+        self._history.save(message, state=State.RUNNING)
+        self.tree.add(replace(old, state=State.RUNNING))
+        reply = self._new_reply(replace(old, state=State.RUNNING), facts)
+        reply.start(
+            self._session,
+            self._prompter,
+            info,
+            lambda tokeniser: chat_prompt.resume(tokeniser, path, asked, info.context, trace),
+            trace,
+        )
+        self._began(reply)
+        return True
+
+    def _new_reply(self, message: Message, facts: Json) -> Reply:
+        reply = Reply(self._history, message, facts, self)
+        self._replies[message.id] = reply
+        reply.changed.connect(self._reply_changed)
+        reply.ended.connect(self._reply_ended)
+        return reply
+
+    def _began(self, reply: Reply) -> None:
+        self.path_changed.emit()
+        self.list_changed.emit()
+        self.reply_began.emit(reply.message.id)
+
+    def stop(self) -> None:
+        if (reply := self.reply) is not None:
+            reply.stop()
+
+    def stop_all(self) -> None:
+        """The app ends: every answer is kept as it is."""
+        for reply in list(self._replies.values()):
+            reply.abandon()
+        for verification in list(self._verifications.values()):
+            verification.cancel()
+        self._count_timer.stop()
+        self._undo.stop()  # the next start deletes for good
+
+    @Slot()
+    def _reply_changed(self) -> None:
+        reply = self.sender()
+        assert isinstance(reply, Reply)
+        self.reply_changed.emit(reply.message.id)
+
+    @Slot()
+    def _reply_ended(self) -> None:
+        reply = self.sender()
+        assert isinstance(reply, Reply)
+        message = reply.message
+        del self._replies[message.id]
+        reply.deleteLater()
+        if message.id in self.tree:
+            self.tree.add(message)
+        self.reply_ended.emit(message.id)
+        self.list_changed.emit()
+        self.count(self._draft)
+
+    # Branches.
+
+    def walk(self, message: int, step: int) -> None:
+        if self.tree.walk(message, step):
+            self._keep_leaf()
+
+    def _keep_leaf(self) -> None:
+        if self.chat is not None:
+            self._history.set_leaf(self.chat, self.tree.leaf)
+        self.path_changed.emit()
+        self.count(self._draft)
+
+    # What is sent, and how long it is.
+
+    def _from(self, leaf: int | None = None) -> int | None:
+        """The first message that is sent, where earlier ones were dropped."""
+        begin = self._state.get("from")
+        return begin if any(message.id == begin for message in self.tree.path(leaf)) else None
+
+    @property
+    def first_sent(self) -> int | None:
+        return self._from()
+
+    def sent(self, leaf: int | None = None) -> list[Message]:
+        """The part of a branch that the model is given."""
+        return _since(self.tree.path(leaf), self._from(leaf)) if self.tree.leaf is not None else []
+
+    def _sent_before(self, message: Message) -> list[Message]:
+        """What an answer was given."""
+        return _since(self.tree.path(message.parent), message.facts.get("from")) if message.parent else []
+
+    def count(self, draft: Message | None) -> None:
+        """Count the tokens of what would be sent, soon; `counted` comes."""
+        self._draft = draft
+        self._count_timer.start()
+
+    def draft(self, text: str, attachments: Sequence[Attachment]) -> Message | None:
+        if not text.strip() and not attachments:
+            return None
+        return Message(0, self.chat or 0, self.tree.leaf, "user", text, attachments=tuple(attachments))
+
+    def _would_send(self) -> list[Message]:
+        path = [message for message in self.sent() if message.state is not State.RUNNING]
+        return [*path, *([self._draft] if self._draft else [])]
+
+    @Slot()
+    def _count(self) -> None:
+        info = self._session.info
+        if info is None or self.reply is not None:  # while an answer comes, its own tokens are counted
+            self.counted.emit(None)
+            return
+        path, parameters = self._would_send(), self.parameters
+        self._count_ticket = self._prompter.ask(
+            info, lambda tokeniser: chat_prompt.count(tokeniser, path, parameters, info.context)
+        )
+
+    def preview_drop(self) -> None:
+        """Find out which oldest turns to drop so that a quarter of the context is free; `shortened` comes."""
+        info = self._session.info
+        if info is None:
+            return
+        path, parameters, room = self._would_send(), self.parameters, info.context * 3 // 4
+        self._shorten_ticket = self._prompter.ask(
+            info, lambda tokeniser: chat_prompt.shorten(tokeniser, path, parameters, room)
+        )
+
+    def drop(self, shortened: Shortened) -> None:
+        """Send them no longer. They stay in the chat."""
+        path = self.path
+        dropped = set(shortened.dropped)
+        begin = next((message.id for message in path if message.id not in dropped and message in self.sent()), None)
+        self._keep("from", begin)
+        self.path_changed.emit()
+        self.count(self._draft)
+
+    def send_all(self) -> None:
+        """Send dropped turns again."""
+        self._keep("from", None)
+        self.path_changed.emit()
+        self.count(self._draft)
+
+    @Slot(int, object)
+    def _answered(self, ticket: int, answer: object) -> None:
+        match answer:
+            case Count() if ticket == self._count_ticket:
+                self.counted.emit(answer)
+            case SlipstreamError() if ticket == self._count_ticket:
+                self.counted.emit(None)
+            case Shortened() if ticket == self._shorten_ticket:
+                self.shortened.emit(answer)
+            case SlipstreamError() if ticket == self._shorten_ticket:
+                self.refused.emit(answer)
+            case _:
+                pass
+
+    # Verify.
+
+    def verify(self, message: int) -> bool:
+        """Replay an answer plainly; `verified` comes. False when it cannot be, as nothing is loaded or known of it."""
+        info = self._session.info
+        trace = self._history.trace(message)
+        if info is None or trace is None or message in self._verifications:
+            return False
+        old = self.tree[message]
+        verification = Verification(self._session, info, self)
+        self._verifications[message] = verification
+        verification.progressed.connect(lambda done, total: self.verifying.emit(message, done, total))
+        tokens = sum(len(segment["tokens"]) for segment in trace["segments"])
+
+        def compared(comparison: Comparison) -> None:
+            facts = {**self._history.message(message).facts, "verdict": verdict_json(comparison, tokens)}
+            self._history.save(message, facts=facts)
+            if message in self.tree:
+                self.tree.add(self._history.message(message))
+            ended(comparison)
+
+        def ended(outcome: object) -> None:
+            del self._verifications[message]
+            verification.deleteLater()
+            self.verified.emit(message, outcome)
+
+        verification.compared.connect(compared)
+        verification.failed.connect(ended)
+        asked = Parameters().with_json(old.facts.get("parameters", {}))
+        verification.start(self._prompter, [*self._sent_before(old), old], asked, trace)
+        self.verifying.emit(message, 0, tokens)
+        return True
+
+    def is_verifying(self, message: int) -> bool:
+        return message in self._verifications
+
+    def cancel_verify(self, message: int) -> None:
+        if (verification := self._verifications.get(message)) is not None:
+            verification.cancel()
+
+    # The list.
+
+    def rename(self, chat: int, title: str) -> None:
+        title = title.strip()
+        if title:
+            self._history.rename(chat, title)
+            if chat == self.chat:
+                self.title = title
+            self.list_changed.emit()
+
+    def delete(self, chat: int) -> None:
+        """Gone from sight at once, for good after a while. An answer under way in it is stopped."""
+        row = self._history.chat(chat)
+        if row is None:
+            return
+        self._settle_delete()
+        for reply in [reply for reply in self._replies.values() if reply.message.chat == chat]:
+            reply.stop()
+        self._history.delete_chat(chat)
+        self._deleted = chat
+        self._undo.start()
+        self.list_changed.emit()
+        if chat == self.chat:
+            self.new()
+        self.deleted.emit(chat, row.title)
+
+    def undo_delete(self) -> None:
+        if self._deleted is not None:
+            chat, self._deleted = self._deleted, None
+            self._undo.stop()
+            self._history.restore_chat(chat)
+            self.list_changed.emit()
+            self.open(chat)
+            self.delete_settled.emit()
+
+    @Slot()
+    def _settle_delete(self) -> None:
+        self._undo.stop()
+        if self._deleted is not None:
+            chat, self._deleted = self._deleted, None
+            if not self.is_running(chat):  # else the next start does it
+                self._history.purge(chat)
+            self.delete_settled.emit()
+
+
+def _title(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= TITLE else line[: TITLE - 1].rstrip() + "…"
+
+
+def _seed(message: Message) -> int | None:
+    seed: object = message.facts.get("options", {}).get("seed")
+    return seed if isinstance(seed, int) else None
+
+
+def _since(path: list[Message], begin: int | None) -> list[Message]:
+    at = next((at for at, message in enumerate(path) if message.id == begin), 0)
+    return path[at:]

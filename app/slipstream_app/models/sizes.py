@@ -1,0 +1,12 @@
+"""Bytes in words."""
+
+from __future__ import annotations
+
+
+def size_text(count: int) -> str:
+    """In decimal units, as the Finder shows them."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            number = count / factor
+            return f"{number:.1f} {unit}" if number < 100 else f"{number:.0f} {unit}"
+    return f"{count} B"

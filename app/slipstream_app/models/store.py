@@ -1,0 +1,297 @@
+"""The core's store as the Models screen asks it: pairs out of what is on disk and in the catalogue, fit, downloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipstream.errors import DownloadFailed, InvalidRequest, LicenceNeeded, TokenNeeded, Unreachable
+from slipstream.store import catalog, download, hub, local, memory, removal
+from slipstream.store.catalog import DrafterEntry, TargetEntry
+from slipstream.store.local import Broken, LocalModel, Partial, Place, Role
+from slipstream_app.bridge.pair import BUILT_IN, PairChoice
+from slipstream_app.models.pairs import (
+    DownloadState,
+    Fetch,
+    FitWord,
+    Missing,
+    PairFit,
+    PairRow,
+    RemovalPlan,
+    Shelf,
+)
+
+IN_TARGET = "in target"  # the packaging of heads that come with the model
+KINDS = {"dspark": "DSpark", "dflash": "DFlash", "dflash2": "DFlash 2", "mtp": "MTP"}
+WORDS = {
+    memory.Verdict.FITS: FitWord.FITS,
+    memory.Verdict.TIGHT: FitWord.TIGHT,
+    memory.Verdict.TOO_LARGE: FitWord.TOO_LARGE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Halves:
+    """What a row is made of, for fit and removal."""
+
+    target: LocalModel | None
+    drafters: tuple[LocalModel, ...] = ()
+    entry: TargetEntry | None = None
+    drafter: DrafterEntry | None = None
+
+
+class CoreStore:
+    """Made on the main thread, asked on others; the last answer to `pairs` says what the keys mean."""
+
+    def __init__(self, notify: Callable[[DownloadState], None]) -> None:
+        self._notify = notify
+        self._halves: dict[str, _Halves] = {}
+        self._candidates: dict[str, memory.Candidate] = {}  # of pairs that are not here, once the hub was asked
+        self._downloads: download.Downloads | None = None  # its thread begins with the first download
+        self._limit: memory.Limit | None = None
+
+    def pairs(self) -> Sequence[PairRow]:
+        found = local.scan()
+        halves: dict[str, _Halves] = {}
+        rows: list[PairRow] = []
+
+        def add(row: PairRow, of: _Halves) -> None:
+            rows.append(row)
+            halves[row.key] = of
+
+        drafters = [model for model in found if model.role is Role.DRAFTER and model.is_complete]
+        own = [model for model in found if model.place is Place.BUILT_IN]
+        if targets := [model for model in own if model.role is Role.TARGET and model.is_complete]:
+            of = _Halves(targets[0], tuple(model for model in own if model.role is Role.DRAFTER))
+            size = sum(model.bytes for model in own)
+            row = PairRow("built in", BUILT_IN, Shelf.ON_MAC, _bits(targets[0]), size, targets[0].context)
+            add(row, of)
+        known = catalog.default()
+        for model in found:
+            if model.role is not Role.TARGET or model.place is Place.BUILT_IN or isinstance(model.state, Partial):
+                continue
+            for row, of in _rows_of(model, known, drafters):
+                add(row, of)
+        here = {entry.name for of in halves.values() if (entry := of.entry) is not None}
+        for entry in known.targets:
+            if entry.name not in here:
+                add(*_suggestion(entry, drafters))
+        self._halves = halves
+        return rows
+
+    def unfinished(self) -> Sequence[DownloadState]:
+        return [
+            DownloadState(model.name, Fetch.PAUSED, model.state.done, model.state.total)
+            for model in local.scan()
+            if isinstance(model.state, Partial)
+        ]
+
+    def fit(self, row: PairRow, context: int, kv_bits: int) -> PairFit:
+        of = self._halves.get(row.key)
+        if of is None or row.problem or (of.target is not None and _needs_conversion(of.target)):
+            return PairFit(FitWord.UNKNOWN)
+        limit = self._limit = self._limit or memory.limit()
+        context = min(context, row.context or context)
+        if of.target is not None:
+            folders = [local.folder_of(model) for model in of.drafters]
+            told = memory.fit(local.folder_of(of.target), folders, context=context, kv_bits=kv_bits, against=limit)
+        elif (candidate := self._candidates.get(row.key)) is not None:
+            told = memory.fit(candidate, context=context, kv_bits=kv_bits, against=limit)
+        else:
+            # Weights alone that are too large settle it; the rest is known when the hub was asked.
+            is_hopeless = row.bytes is not None and limit.on_gpu and row.bytes > limit.bytes
+            if not is_hopeless or row.bytes is None:
+                return PairFit(FitWord.UNKNOWN)
+            return PairFit(FitWord.TOO_LARGE, row.bytes, limit=limit.bytes, limit_name=limit.kind)
+        if not told.is_known:
+            return PairFit(FitWord.UNKNOWN)
+        drafter = told.drafter + told.drafter_kv
+        if of.target is None and of.drafter is not None:
+            drafter += of.drafter.bytes or 0
+        return PairFit(
+            WORDS[told.verdict],
+            told.target,
+            drafter,
+            told.kv,
+            told.working,
+            limit.bytes,
+            limit.kind,
+            told.longest_context,
+        )
+
+    def look_up(self, row: PairRow) -> None:
+        of = self._halves.get(row.key)
+        target = next(iter(row.missing), None)
+        if of is None or of.target is not None or target is None:
+            return
+        remote = hub.look(target.repo)
+        config = hub.read_json(remote, "config.json")
+        if config is None:
+            raise InvalidRequest(
+                f"{target.repo} has no config.json, so its memory cannot be worked out before it is here"
+            )
+        stored = sum(file.size for file in remote.files if file.name.endswith(".safetensors"))
+        self._candidates[row.key] = memory.of_config(config, stored)
+
+    def plan_removal(self, row: PairRow) -> RemovalPlan:
+        of = self._halves.get(row.key)
+        if of is None or of.target is None:
+            raise InvalidRequest(f"{row.title} is not on this machine; choose another pair")
+        made = removal.plan(of.target)
+        kept = [*made.kept, *((model.path, "the drafter, which other pairs may use") for model in of.drafters)]
+        return RemovalPlan(of.target.name, made.files, tuple(kept), made.shared_with or "", made)
+
+    def remove(self, plan: RemovalPlan) -> str:
+        assert isinstance(plan.handle, removal.Removal)
+        return removal.remove(plan.handle)
+
+    def add_folder(self, folder: Path) -> None:
+        local.add_folder(folder)
+
+    def start(self, missing: Missing) -> None:
+        if self._downloads is None:
+            self._downloads = download.Downloads(lambda repo, state: self._notify(_state(repo, state)))
+        self._downloads.start(missing.repo, include=missing.files)
+        self._notify(_state(missing.repo, self._downloads.states.get(missing.repo, download.Waiting())))
+
+    def pause(self, repo: str) -> None:
+        if self._downloads is not None:
+            self._downloads.pause(repo)
+
+    def close(self) -> None:
+        if self._downloads is not None:
+            self._downloads.close()
+            self._downloads = None
+
+
+def open_store(notify: Callable[[DownloadState], None]) -> CoreStore:
+    return CoreStore(notify)
+
+
+def _rows_of(
+    model: LocalModel, known: catalog.Catalog, drafters: Sequence[LocalModel]
+) -> list[tuple[PairRow, _Halves]]:
+    """A row for each drafter that is here; one that names what is missing; or the model alone."""
+    entry = known.find(model.name)
+    problem = model.state.reason if isinstance(model.state, Broken) else ""
+    short = model.name.rpartition("/")[2]
+
+    def row(
+        title: str, drafter: LocalModel | None, own: tuple[str, ...] | None, missing: tuple[Missing, ...] = ()
+    ) -> PairRow:
+        facts = [f"{entry.licence}" if entry and entry.licence else "", f"{model.place.value}: {model.path}"]
+        return PairRow(
+            key=f"{model.name} + {drafter.name if drafter else ''}",
+            choice=PairChoice(title, model.name, own),
+            shelf=Shelf.ON_MAC,
+            bits=_bits(model),
+            bytes=model.bytes + (drafter.bytes if drafter else 0),
+            context=model.context,
+            missing=missing,
+            problem=problem,
+            facts=tuple(fact for fact in facts if fact),
+            folder=model.path,
+            is_removable=True,
+        )
+
+    matching = [each for each in drafters if (pair := known.drafter(each.name)) is not None and pair[0] == entry]
+    made = [
+        (row(f"{short} + {_kind(known, each.name)}", each, (each.name,)), _Halves(model, (each,), entry))
+        for each in matching
+    ]
+    if made:
+        return made
+    best = entry.drafters[0] if entry is not None and entry.drafters else None
+    if best is None:
+        return [(row(short, None, ()), _Halves(model, (), entry))]
+    title = f"{short} + {KINDS.get(best.kind, best.kind)}"
+    if best.packaging == IN_TARGET:
+        return [(row(title, None, None), _Halves(model, (), entry, best))]
+    return [(row(title, None, (), (_missing(best),)), _Halves(model, (), entry, best))]
+
+
+def _suggestion(entry: TargetEntry, drafters: Sequence[LocalModel]) -> tuple[PairRow, _Halves]:
+    """The recommended precision, or the model as published where no other is known."""
+    quants = entry.quants or {}
+    bits = entry.recommended or next(iter(quants), "")
+    repo = quants.get(bits, entry.repo)
+    best = entry.drafters[0] if entry.drafters else None
+    missing = [Missing(repo, (entry.bytes or {}).get(bits))]
+    is_apart = best is not None and best.packaging != IN_TARGET
+    if best is not None and is_apart and all(model.name.lower() != best.repo.lower() for model in drafters):
+        missing.append(_missing(best))
+    sizes = [half.bytes for half in missing]
+    facts = [entry.licence or "", f"Source: {entry.source}", entry.note or ""]
+    if best is not None and best.speedup:
+        facts.insert(0, f"{best.speedup:g}× against plain decoding ({best.measured})")
+    title = f"{entry.name} {bits}".rstrip() + (f" + {KINDS.get(best.kind, best.kind)}" if best is not None else "")
+    row = PairRow(
+        key=f"suggested {entry.name}",
+        choice=PairChoice(title, repo, (best.repo,) if best is not None and is_apart else None),
+        shelf=Shelf.SUGGESTED,
+        bits=bits,
+        bytes=sum(size or 0 for size in sizes) if sizes[0] is not None else None,
+        context=entry.context,
+        missing=tuple(missing),
+        facts=tuple(fact for fact in facts if fact),
+    )
+    return row, _Halves(None, (), entry, best)
+
+
+def _needs_conversion(model: LocalModel) -> bool:
+    """A GGUF is converted when it is loaded, not to be looked at."""
+    return model.path.is_file() and model.place is not Place.BUILT_IN
+
+
+def _missing(drafter: DrafterEntry) -> Missing:
+    return Missing(drafter.repo, drafter.bytes, (drafter.file,) if drafter.file else ())
+
+
+def _kind(known: catalog.Catalog, name: str) -> str:
+    pair = known.drafter(name)
+    return KINDS.get(pair[1].kind, pair[1].kind) if pair is not None else name
+
+
+def _bits(model: LocalModel) -> str:
+    return (model.quantisation or "").partition(" ")[0]
+
+
+def _state(repo: str, state: download.State) -> DownloadState:
+    match state:
+        case download.Waiting() | download.Looking():
+            return DownloadState(repo, Fetch.WAITING if isinstance(state, download.Waiting) else Fetch.LOOKING)
+        case download.Finished():
+            return DownloadState(repo, Fetch.DONE, 1, 1)
+        case download.Retrying(progress, reason, wait_s):
+            words = f"{reason} (again in {wait_s:.0f} s)" if wait_s >= 1 else reason
+            return _with(DownloadState(repo, Fetch.RETRYING, words=words), progress)
+        case download.Failed(error, progress):
+            page = str(error.facts.get("url", "")) if isinstance(error, TokenNeeded | LicenceNeeded) else ""
+            failed = DownloadState(repo, Fetch.FAILED, words=error.message, page=page, is_offline=_is_offline(error))
+            return _with(failed, progress)
+        case download.Fetching(progress) | download.Paused(progress):
+            fetch = Fetch.RUNNING if isinstance(state, download.Fetching) else Fetch.PAUSED
+            return _with(DownloadState(repo, fetch), progress)
+
+
+def _is_offline(error: DownloadFailed) -> bool:
+    return isinstance(error, Unreachable) and str(error.facts.get("kind", "")).startswith("offline")
+
+
+def _with(state: DownloadState, progress: download.Progress | None) -> DownloadState:
+    if progress is None:
+        return state
+    files = tuple((file.name, file.done, file.size) for file in progress.files)
+    return DownloadState(
+        state.repo,
+        state.fetch,
+        progress.done,
+        progress.total,
+        files,
+        progress.bytes_per_s,
+        progress.remaining_s,
+        state.words,
+        state.page,
+        state.is_offline,
+    )

@@ -1,0 +1,643 @@
+"""The Chat screen: the list of chats, the transcript, the composer, the parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QMessageBox,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from slipstream.errors import SlipstreamError
+from slipstream.events import Status
+from slipstream_app.bridge.pair import BUILT_IN
+from slipstream_app.history import HistoryError, Hit, Message, Problem, State
+from slipstream_app.models import chat_prompt
+from slipstream_app.models.chat import Chats
+from slipstream_app.models.chat_files import as_json, as_markdown, import_json
+from slipstream_app.models.chat_list import ChatList
+from slipstream_app.models.chat_prompt import Count, Prompter, Shortened
+from slipstream_app.models.chat_speed import explain
+from slipstream_app.screens.base import AppContext, Entry, Screen
+from slipstream_app.theme import L, S
+from slipstream_app.widgets.banner import Banner, Kind
+from slipstream_app.widgets.chat_bars import FindBar, OfferBar
+from slipstream_app.widgets.chat_start import ChatStart
+from slipstream_app.widgets.composer import Composer
+from slipstream_app.widgets.message import Again, Ask, Shown
+from slipstream_app.widgets.parameters import ParametersDrawer
+from slipstream_app.widgets.sessions_list import SessionsList
+from slipstream_app.widgets.speed_popover import SpeedPopover
+from slipstream_app.widgets.transcript import Transcript
+
+LIST_WIDTH = 220
+WARM_MS = 1500  # after the screen is there, with the window long shown
+NARROW = 760  # below, the list of chats is hidden while the drawer is open
+
+
+class ChatScreen(Screen):
+    NAME: ClassVar[str] = "chat"
+
+    def __init__(self, app: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(app, parent)
+        theme = app.theme
+        self.prompter = Prompter(parent=self)
+        self.chats = Chats(app.session, app.history, self.prompter, self)
+        self.list_model = ChatList(app.history, self)
+        self.list = SessionsList(theme, self.list_model)
+        self.transcript = Transcript(theme)
+        self.start = ChatStart(theme)
+        self.composer = Composer(theme)
+        self.drawer = ParametersDrawer(theme)
+        self.drawer.hide()
+        self._is_closed = False
+        self._editing: int | None = None
+        self._why: SpeedPopover | None = None
+        self._why_message: Message | None = None
+        self._why_ticket = 0
+        self._found: int | None = None  # the message that Find showed last
+        self._lay_out()
+        self._connect()
+        self._on_status(app.session.status)
+        self._on_setting("chat/return_sends")
+        self._on_opened()
+        self._say_problem()
+        QTimer.singleShot(WARM_MS, self.prompter.warm)
+
+    # Its parts.
+
+    def _lay_out(self) -> None:
+        theme = self.app.theme
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.transcript)
+        self.stack.addWidget(self.start)
+        self.find_bar = FindBar(theme)
+        self.dropped_bar = OfferBar(theme, "bar", self.tr("Send all again"))
+        self.undo_bar = OfferBar(theme, "card", self.tr("Undo"), is_primary=True)
+        centre = QWidget()
+        column = QVBoxLayout(centre)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.find_bar)
+        column.addWidget(self.dropped_bar)
+        column.addWidget(self.stack, 1)
+        foot = QVBoxLayout()
+        foot.setContentsMargins(L, S, L, L)
+        foot.setSpacing(S)
+        foot.addWidget(self.undo_bar)
+        foot.addWidget(self.composer)
+        column.addLayout(foot)
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.setHandleWidth(1)
+        self.splitter.addWidget(self.list)
+        self.splitter.addWidget(centre)
+        self.splitter.setStretchFactor(1, 1)
+        self.splitter.setCollapsible(1, False)
+        self.splitter.setSizes([theme.px(LIST_WIDTH), 2000])
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self.splitter, 1)
+        row.addWidget(self.drawer)
+
+    def _connect(self) -> None:
+        app, chats = self.app, self.chats
+        self.find_bar.next_asked.connect(self.find_next)
+        self.dropped_bar.accepted.connect(chats.send_all)
+        self.undo_bar.accepted.connect(chats.undo_delete)
+        app.bus.status_changed.connect(self._on_status)
+        app.settings.changed.connect(self._on_setting)
+        chats.opened.connect(self._on_opened)
+        chats.path_changed.connect(self._show_path)
+        chats.reply_began.connect(self._on_reply_began)
+        chats.reply_changed.connect(self._on_reply_changed)
+        chats.reply_ended.connect(self._on_reply_ended)
+        chats.list_changed.connect(self._on_list)
+        chats.parameters_changed.connect(self._on_parameters)
+        chats.counted.connect(self._on_counted)
+        chats.shortened.connect(self._on_shortened)
+        chats.refused.connect(self._on_refused)
+        chats.verifying.connect(self._on_verifying)
+        chats.verified.connect(self._on_verified)
+        chats.deleted.connect(self._on_deleted)
+        chats.delete_settled.connect(self.undo_bar.hide)
+        self.prompter.answered.connect(self._on_pieces)
+        self.transcript.asked.connect(self._on_asked)
+        self.start.prompt_chosen.connect(self.composer.set_text)
+        self.start.load_asked.connect(self._on_load)
+        self.start.models_asked.connect(self._on_models)
+        self._connect_composer()
+
+    def _connect_composer(self) -> None:
+        chats, composer = self.chats, self.composer
+        composer.submitted.connect(self.submit)
+        composer.stop_asked.connect(chats.stop)
+        composer.edited.connect(self._on_draft)
+        composer.edit_last_asked.connect(self.edit_last)
+        composer.edit_cancelled.connect(self.cancel_edit)
+        composer.parameters_asked.connect(self.toggle_parameters)
+        composer.drop_turns_asked.connect(chats.preview_drop)
+        self.drawer.changed.connect(chats.set_parameters)
+        self.drawer.save_asked.connect(chats.save_defaults)
+        self.drawer.closed.connect(self.toggle_parameters)
+        self.list.new_asked.connect(self.new_chat)
+        self.list.chosen.connect(self.open_chat)
+        self.list.renamed.connect(chats.rename)
+        self.list.delete_asked.connect(chats.delete)
+        self.list.export_asked.connect(self.export_chat)
+
+    # As a screen.
+
+    @property
+    def title(self) -> str:
+        return self.chats.title or self.tr("New chat")
+
+    def commands(self) -> Mapping[str, Callable[[], object]]:
+        path = self.chats.path
+        is_running = self.chats.reply is not None
+        can_ask = self.app.session.info is not None and not is_running
+        answers = [message for message in path if message.role == "assistant"]
+        found: dict[str, Callable[[], object]] = {
+            "chat.new": self.new_chat,
+            "chat.import": self.import_chat,
+            "chat.search_all": self.list.focus_search,
+            "chat.parameters": self.toggle_parameters,
+        }
+        if self.chats.chat is not None:
+            found |= {"chat.export": self.export_current, "chat.delete": self.delete_current}
+            found |= {"chat.find": self.show_find, "chat.find_next": self.find_next}
+        if is_running:
+            found["chat.stop"] = self.chats.stop
+        if answers:
+            found["chat.copy_last"] = self.copy_last
+            found["chat.previous_branch"] = lambda: self._walk_last(-1)
+            found["chat.next_branch"] = lambda: self._walk_last(1)
+        if can_ask and answers:
+            found["chat.regenerate"] = self.regenerate_last
+        return found
+
+    def visited(self, argument: object) -> None:
+        if isinstance(argument, Mapping):
+            chat, message = argument.get("chat"), argument.get("message")
+            if isinstance(chat, int):
+                self.open_chat(chat, message)
+            prompt = argument.get("prompt")
+            if isinstance(prompt, str):
+                self.new_chat()
+                self.composer.set_text(prompt)
+        self.composer.input.setFocus()
+
+    def entries(self, words: str) -> Sequence[Entry]:
+        hits = self.app.history.search(words, limit=8) if words.strip() else []
+        return [Entry(hit.title, self._opener(hit), hit.snippet, is_match=True) for hit in hits]
+
+    def _opener(self, hit: Hit) -> Callable[[], None]:
+        return lambda: self.app.navigator.go("chat", {"chat": hit.chat, "message": hit.message})
+
+    def closing(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.app.bus.status_changed.disconnect(
+            self._on_status
+        )  # the history will be closed before the engine has ended
+        self.drawer.flush()
+        if self.chats.chat is not None:
+            self.app.settings.remember("chat", self.chats.chat)
+        self.chats.stop_all()
+        self.prompter.close()
+
+    # What is shown.
+
+    def _all_shown(self) -> list[Shown]:
+        """Every message of the branch but the tools' results, which stand in the cards of their calls."""
+        path = self.chats.path
+        results = {str(one.facts.get("call_id")): one.text for one in path if one.role == "tool"}
+        can_ask = self.app.session.info is not None and self.chats.reply is None
+        first_sent, open_thoughts = self.chats.first_sent, self.chats.open_thoughts
+        is_dropped = first_sent is not None
+        out: list[Shown] = []
+        for message in path:
+            is_dropped = is_dropped and message.id != first_sent
+            if message.role == "tool":
+                continue
+            shown = Shown(
+                message,
+                self.chats.tree.place(message.id),
+                results if message.calls else {},
+                can_resume=can_ask and self.chats.can_resume(message),
+                can_verify=bool(message.facts.get("timings", {}).get("output_tokens")),
+                open_thoughts=open_thoughts,
+                is_dropped=is_dropped,
+            )
+            out.append(shown)
+        return out
+
+    def _shown(self, message: int) -> Shown | None:
+        """None when it is not on the branch."""
+        return next((shown for shown in self._all_shown() if shown.message.id == message), None)
+
+    @Slot()
+    def _on_opened(self) -> None:
+        self.cancel_edit()
+        self.transcript.clear()
+        self.list.show_current(self.chats.chat)
+        self._show_path()
+        self.transcript.follow()
+        self.find_bar.hide()
+
+    @Slot()
+    def _show_path(self) -> None:
+        shown = self._all_shown()
+        self.transcript.set_messages(shown, self.chats.reply_to)
+        self.stack.setCurrentWidget(self.transcript if shown else self.start)
+        dropped = sum(one.is_dropped for one in shown)
+        self.dropped_bar.setVisible(dropped > 0)
+        self.dropped_bar.words.say(self.tr("The first %n message(s) are no longer sent to the model.", None, dropped))
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self.composer.set_running(self.chats.reply is not None)
+        self.composer.set_may_send(self.app.session.info is not None)
+        self.commands_changed.emit()
+
+    @Slot(object)
+    def _on_status(self, status: Status) -> None:
+        choice = self.app.session.choice or BUILT_IN
+        self.start.show_status(status, choice.title)
+        self.drawer.show_model(self.app.session.info)
+        self.composer.set_may_send(self.app.session.info is not None)
+        if self._had_model != (self.app.session.info is not None):
+            self._had_model = self.app.session.info is not None
+            self._on_parameters()
+            self._show_path()
+            self._on_draft()
+
+    _had_model = False
+
+    @Slot()
+    def _on_load(self) -> None:
+        if self.app.session.choice is None:
+            self.app.session.load(BUILT_IN)
+        else:
+            self.app.session.reload()
+
+    @Slot()
+    def _on_models(self) -> None:
+        self.app.navigator.go("models")
+
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        if key == "chat/return_sends":
+            self.composer.set_return_sends(self.app.settings.flag(key))
+
+    def _say_problem(self) -> None:
+        sentences = {
+            Problem.DAMAGED: self.tr("The chats could not be read. They were put aside, and a new list was begun."),
+            Problem.NEWER: self.tr(
+                "The chats were written by a newer version. Update Slipstream; until then nothing is kept."
+            ),
+            Problem.UNWRITABLE: self.tr("Chats cannot be saved in their folder. Check its rights and free space."),
+        }
+        if (problem := self.app.history.problem) is not None:
+            self.app.banners.show(Banner("history", Kind.WARNING, sentences[problem]))
+
+    # Answers.
+
+    @Slot()
+    def submit(self) -> None:
+        self.drawer.flush()
+        text, attachments = self.composer.text, self.composer.attachments
+        if self._editing is not None:
+            is_sent = self.chats.edit(self._editing, text)
+        else:
+            is_sent = self.chats.send(text, attachments)
+        if is_sent:
+            self._editing = None
+            self.composer.set_editing(False)
+            self.composer.clear()
+            self.transcript.follow()
+
+    @Slot(int)
+    def _on_reply_began(self, message: int) -> None:
+        self.list.show_current(self.chats.chat)
+        self._refresh()
+
+    @Slot(int)
+    def _on_reply_changed(self, message: int) -> None:
+        self.transcript.reply_changed(message)
+
+    @Slot(int)
+    def _on_reply_ended(self, message: int) -> None:
+        if message in self.chats.tree:
+            if (shown := self._shown(message)) is not None:
+                self.transcript.reply_ended(shown)
+            self._announce(self.chats.tree[message])
+            self._show_path()
+        self._refresh()
+
+    def _announce(self, message: Message) -> None:
+        """For VoiceOver: that it is finished, not each token."""
+        tokens = int(message.facts.get("timings", {}).get("output_tokens", 0))
+        words = {
+            State.DONE: self.tr("Reply finished, %n token(s)", None, tokens),
+            State.STOPPED: self.tr("Reply stopped"),
+        }.get(message.state, self.tr("Reply failed"))
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.transcript, words))
+
+    @Slot()
+    def _on_draft(self) -> None:
+        self.chats.count(self.chats.draft(self.composer.text, self.composer.attachments))
+
+    @Slot(object)
+    def _on_counted(self, count: Count | None) -> None:
+        self.composer.set_count(count)
+
+    @Slot(object)
+    def _on_shortened(self, shortened: Shortened) -> None:
+        info = self.app.session.info
+        if not shortened.dropped or info is None or shortened.tokens >= info.context:
+            self.composer.say(self.tr("The last message alone has {0} tokens; shorten it.").format(shortened.tokens))
+            return
+        dropped = [self.chats.tree[one] for one in shortened.dropped]
+        box = QMessageBox(self)
+        box.setObjectName("drop-turns")
+        box.setText(self.tr("Send the oldest %n message(s) no longer?", None, len(dropped)))
+        lines = [f"{'→' if one.role == 'user' else '←'} {' '.join(one.text.split())[:70]}" for one in dropped]
+        shown = lines if len(lines) <= 12 else [*lines[:6], "…", *lines[-5:]]
+        box.setInformativeText(
+            "\n".join(shown)
+            + "\n\n"
+            + self.tr("They stay in the chat. {0} tokens are left to send.").format(f"{shortened.tokens:,}")
+        )
+        drop = box.addButton(self.tr("Drop"), QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        drop.clicked.connect(lambda: self.chats.drop(shortened))
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.open()
+
+    @Slot(object)
+    def _on_refused(self, error: SlipstreamError) -> None:
+        self.composer.say(error.message)
+
+    # What the user asks of a message.
+
+    @Slot(str, int, object)
+    def _on_asked(self, what: str, message: int, argument: object) -> None:
+        chats = self.chats
+        plain: dict[str, Callable[[int], object]] = {
+            Ask.EDIT: self._edit,
+            Ask.BRANCH: chats.branch,
+            Ask.WHY: self.show_why,
+            Ask.VERIFY: self._verify,
+            Ask.CANCEL_VERIFY: chats.cancel_verify,
+            Ask.RESUME: self._resume,
+            Ask.STOP: lambda _: chats.stop(),
+        }
+        match what, argument:
+            case _ if what in plain:
+                plain[what](message)
+            case Ask.REGENERATE, Again(mode, same_seed):
+                chats.regenerate(message, mode=mode, same_seed=same_seed)
+                self.transcript.follow()
+            case Ask.WALK, int(step):
+                chats.walk(message, step)
+            case Ask.RESULT, (str(call_id), str(text)):
+                chats.add_result(message, call_id, text)
+            case Ask.THOUGHTS, bool(is_open):
+                chats.set_open_thoughts(is_open)
+            case _:
+                raise AssertionError(what)
+
+    def _verify(self, message: int) -> None:
+        if not self.chats.verify(message):
+            self.composer.say(self.tr("This answer's tokens were not kept, so it cannot be checked."))
+
+    def _resume(self, message: int) -> None:
+        self.chats.resume(message)
+        self.transcript.follow()
+
+    def _edit(self, message: int) -> None:
+        self._editing = message
+        self.composer.set_editing(True)
+        self.composer.set_text(self.chats.tree[message].text)
+
+    @Slot()
+    def cancel_edit(self) -> None:
+        if self._editing is not None:
+            self._editing = None
+            self.composer.set_editing(False)
+            self.composer.clear()
+
+    @Slot()
+    def edit_last(self) -> None:
+        questions = [message for message in self.chats.path if message.role == "user"]
+        if questions and self.chats.reply is None:
+            self._edit(questions[-1].id)
+
+    def _last_answer(self) -> Message | None:
+        return next((message for message in reversed(self.chats.path) if message.role == "assistant"), None)
+
+    def regenerate_last(self) -> None:
+        if (answer := self._last_answer()) is not None:
+            self.chats.regenerate(answer.id)
+            self.transcript.follow()
+
+    def copy_last(self) -> None:
+        if (answer := self._last_answer()) is not None:
+            QGuiApplication.clipboard().setText(answer.text)
+
+    def _walk_last(self, step: int) -> None:
+        """At the last message that has siblings."""
+        for message in reversed(self.chats.path):
+            if self.chats.tree.place(message.id)[1] > 1:
+                self.chats.walk(message.id, step)
+                return
+
+    @Slot(int, int, int)
+    def _on_verifying(self, message: int, done: int, total: int) -> None:
+        widget = self.transcript.widget_of(message)
+        if widget is not None:
+            widget.actions_row.set_verifying((done, total))
+
+    @Slot(int, object)
+    def _on_verified(self, message: int, outcome: object) -> None:
+        if (shown := self._shown(message)) is not None:
+            self.transcript.update_message(shown)
+        if isinstance(outcome, SlipstreamError):
+            self.composer.say(outcome.message)
+
+    def show_why(self, message: int) -> None:
+        info, trace = self.app.session.info, self.app.history.trace(message)
+        if trace is None:
+            self.composer.say(self.tr("This answer's tokens were not kept, so its speed cannot be explained."))
+            return
+        if info is None:
+            self.composer.say(self.tr("Load the model to see the tokens of this answer."))
+            return
+        tokens = [token for segment in trace["segments"] for token in segment["tokens"]]
+        self._why_message = self.chats.tree[message]
+        self._why_ticket = self.prompter.ask(info, lambda tokeniser: chat_prompt.pieces(tokeniser, tokens))
+
+    @Slot(int, object)
+    def _on_pieces(self, ticket: int, pieces: object) -> None:
+        message = self._why_message
+        if ticket != self._why_ticket or message is None or not isinstance(pieces, list):
+            return
+        self._why_message = None
+        trace = self.app.history.trace(message.id)
+        if trace is None:
+            return
+        speed = explain(trace, str(message.facts.get("mode", "auto")), list(message.facts.get("drafters", ())))
+        if self._why is None:
+            self._why = SpeedPopover(self.app.theme, self)
+        self._why.show_speed(speed, [str(piece) for piece in pieces])
+        self._why.show()
+        self._why.raise_()
+
+    # Chats.
+
+    @Slot()
+    def new_chat(self) -> None:
+        self.chats.new()
+        self.composer.input.setFocus()
+
+    @Slot(int, object)
+    def open_chat(self, chat: int, message: object = None) -> None:
+        if chat != self.chats.chat and not self.chats.open(chat):
+            return
+        if isinstance(message, int):
+            self.chats.show_message(message)
+            self.transcript.show_message(message)
+
+    @Slot()
+    def _on_list(self) -> None:
+        self.list_model.refresh()
+        self.list.show_current(self.chats.chat)
+
+    @Slot()
+    def _on_parameters(self) -> None:
+        self.drawer.show_parameters(self.chats.parameters, self.chats.defaults)
+
+    @Slot()
+    def toggle_parameters(self) -> None:
+        self.drawer.flush()
+        is_shown = self.drawer.isHidden()
+        self.drawer.setVisible(is_shown)
+        self.composer.parameters.setChecked(is_shown)
+        self._fit_list()
+
+    @Slot(int, str)
+    def _on_deleted(self, chat: int, title: str) -> None:
+        self.undo_bar.words.say(self.tr("Deleted “{0}”").format(title))
+        self.undo_bar.show()
+
+    def delete_current(self) -> None:
+        if self.chats.chat is not None:
+            self.chats.delete(self.chats.chat)
+
+    def export_current(self) -> None:
+        if self.chats.chat is not None:
+            self.export_chat(self.chats.chat)
+
+    @Slot(int)
+    def export_chat(self, chat: int) -> None:
+        row = self.app.history.chat(chat)
+        if row is None:
+            return
+        stem = "".join(char if char.isalnum() or char in " -_" else "-" for char in row.title).strip() or "chat"
+        kinds = f"{self.tr('Markdown')} (*.md);;JSON (*.json)"
+        name, kind = QFileDialog.getSaveFileName(self, self.tr("Export chat"), f"{stem}.md", kinds)
+        if name:
+            self.write_chat(chat, Path(name), is_json="json" in kind.lower() or name.endswith(".json"))
+
+    def write_chat(self, chat: int, path: Path, *, is_json: bool) -> None:
+        """Markdown of the branch that is shown, or JSON of every branch."""
+        row = self.app.history.chat(chat)
+        assert row is not None
+        if is_json:
+            text = json.dumps(as_json(self.app.history, chat), indent=1, ensure_ascii=False)
+        else:
+            messages = {message.id: message for message in self.app.history.messages(chat)}
+            branch: list[Message] = []
+            at = row.leaf
+            while at is not None:
+                branch.append(messages[at])
+                at = messages[at].parent
+            text = as_markdown(row.title, branch[::-1])
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            self.composer.say(self.tr("{0} cannot be written ({1}).").format(path.name, error.strerror))
+
+    def import_chat(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, self.tr("Import chat"), "", "JSON (*.json)")
+        if name:
+            self.read_chat(Path(name))
+
+    def read_chat(self, path: Path) -> None:
+        try:
+            chat = import_json(self.app.history, path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            self.composer.say(self.tr("{0} cannot be read ({1}).").format(path.name, error))
+            return
+        except HistoryError as error:
+            self.composer.say(str(error))
+            return
+        self._on_list()
+        self.chats.open(chat)
+
+    # Find.
+
+    def show_find(self) -> None:
+        self.find_bar.open()
+
+    @Slot()
+    def find_next(self) -> None:
+        words = self.find_bar.words.text().strip().lower()
+        if not words:
+            self.show_find()
+            return
+        hits = [message.id for message in self.chats.path if words in message.text.lower()]
+        if not hits:
+            self.find_bar.note.say(self.tr("Nothing found"))
+            return
+        at = (hits.index(self._found) + 1) % len(hits) if self._found in hits else 0
+        self._found = hits[at]
+        self.find_bar.note.say(self.tr("{0} of {1}").format(at + 1, len(hits)))
+        self.transcript.show_message(self._found)
+        widget = self.transcript.widget_of(self._found)
+        if widget is not None:
+            widget.find_text(words)
+
+    # Keys and sizes.
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            if not self.find_bar.isHidden():
+                self.find_bar.hide()
+            elif self._editing is not None:
+                self.cancel_edit()
+            else:
+                self.chats.stop()
+            return
+        super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_list()
+
+    def _fit_list(self) -> None:
+        is_narrow = self.width() < self.app.theme.px(NARROW + LIST_WIDTH)
+        self.list.setVisible(not (is_narrow and not self.drawer.isHidden()))

@@ -1,0 +1,559 @@
+"""Models: pairs on this machine and those that could be had, whether they fit, downloads, and deleting."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from PySide6.QtCore import QSize, Qt, QTimer, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFileDialog,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QScrollArea,
+    QSlider,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from slipstream.errors import SlipstreamError
+from slipstream_app.models.pairs import (
+    CONTEXTS,
+    DownloadState,
+    Fetch,
+    FitWord,
+    Missing,
+    OpenStore,
+    PairFit,
+    PairRow,
+    PairTable,
+    RemovalPlan,
+    Shelf,
+)
+from slipstream_app.models.sizes import size_text
+from slipstream_app.models.store import open_store
+from slipstream_app.models.work import Work
+from slipstream_app.screens.base import AppContext, Screen
+from slipstream_app.theme import L, M, S
+from slipstream_app.widgets.banner import Banner, Kind
+from slipstream_app.widgets.pair_table import DownloadCard, pair_view, parts_of
+from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
+from slipstream_app.widgets.peak_bar import StackBar
+from slipstream_app.widgets.sections import Sections
+
+DEFAULT_CONTEXT = CONTEXTS.index(32768)
+FIT_DELAY_MS = 150  # after the slider's last move
+ON_MAC, SUGGESTED, DOWNLOADS = range(3)
+
+
+class ModelsScreen(Screen):
+    NAME: ClassVar[str] = "models"
+    _download_moved = Signal(object)  # DownloadState, from the store's thread
+
+    def __init__(self, app: AppContext, parent: QWidget | None = None, *, open_: OpenStore = open_store) -> None:
+        super().__init__(app, parent)
+        self._work = Work(self)
+        self._store = open_(self._download_moved.emit)
+        self._download_moved.connect(self._on_download)
+        self._removal: RemovalPlan | None = None
+        self._wanted: dict[str, Missing] = {}
+        self._look_number = 0
+        self._fit_number = 0
+        self.downloads: dict[str, DownloadCard] = {}
+        self.table = PairTable(self)
+        self._fit_timer = QTimer(self, singleShot=True, interval=FIT_DELAY_MS)
+        self._fit_timer.timeout.connect(self._ask_fits)
+
+        self.sections = Sections(
+            self.tr("Shelf"), (self.tr("On this machine"), self.tr("Suggested"), self.tr("Downloads"))
+        )
+        self.sections.chosen.connect(self._on_section)
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(self.tr("Search"))
+        self.search.setAccessibleName(self.tr("Search pairs"))
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._filter)
+        self.fits_only = QCheckBox(self.tr("Fits only"))
+        self.fits_only.toggled.connect(self._filter)
+        self.add = button(self.tr("Add a folder…"))
+        self.add.clicked.connect(self._on_add)
+        bar = QHBoxLayout()
+        bar.setSpacing(S)
+        bar.addWidget(self.sections)
+        bar.addStretch(1)
+        for widget in (self.search, self.fits_only, self.add):
+            bar.addWidget(widget)
+        self.search.setMaximumWidth(app.theme.px(220))
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self._pairs_page())
+        self.pages.addWidget(self._downloads_page())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(L, M, L, M)
+        column.setSpacing(M)
+        column.addLayout(bar)
+        column.addWidget(self.pages, 1)
+        self.setAcceptDrops(True)
+        app.bus.status_changed.connect(self._on_status)
+        self.table.take_loaded(app.session.choice)
+        self._show_row()
+
+    @property
+    def title(self) -> str:
+        return self.tr("Models")
+
+    # The pages.
+
+    def _pairs_page(self) -> QWidget:
+        theme = self.app.theme
+        self.view = pair_view(theme, self.table, self.tr("Pairs"))
+        self.view.selectionModel().currentRowChanged.connect(self._on_row)
+        self.view.doubleClicked.connect(self._on_double)
+        self.table.modelReset.connect(self._on_reset)
+        self.nothing = wrapped(theme, self.tr("Looking…"), "muted")
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.context = QSlider(Qt.Orientation.Horizontal)
+        self.context.setRange(0, len(CONTEXTS) - 1)
+        self.context.setValue(DEFAULT_CONTEXT)
+        self.context.setPageStep(1)
+        self.context.setTickPosition(QSlider.TickPosition.TicksBelow)
+        self.context.setAccessibleName(self.tr("Context that must fit"))
+        self.context.setMaximumWidth(theme.px(260))
+        self.context.valueChanged.connect(self._on_context)
+        self.context_words = Words(theme)
+        row = QHBoxLayout()
+        row.setSpacing(S)
+        row.addWidget(Words(theme, self.tr("Context"), "muted"))
+        row.addWidget(self.context, 1)
+        row.addWidget(self.context_words)
+        row.addStretch(1)
+        top = QWidget()
+        upper = QVBoxLayout(top)
+        upper.setContentsMargins(0, 0, 0, 0)
+        upper.addLayout(row)
+        upper.addWidget(self.nothing, 1)
+        upper.addWidget(self.view, 1)
+        split = QSplitter(Qt.Orientation.Vertical)
+        split.addWidget(top)
+        split.addWidget(self._details())
+        split.setStretchFactor(0, 3)
+        split.setStretchFactor(1, 2)
+        split.setSizes([360, 240])
+        split.setChildrenCollapsible(False)
+        self._on_context_words()
+        return split
+
+    def _details(self) -> QWidget:
+        theme = self.app.theme
+        self.name = Words(theme, "", bold=True, scale=1.1)
+        self.fit_words = wrapped(theme)
+        self.bar = StackBar(theme, self.tr("Memory of this pair"))
+        self.facts = wrapped(theme, "", "muted")
+        self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.problem = wrapped(theme, "", "bad")
+        self.load = button(self.tr("Load"), "primary")
+        self.get = button(self.tr("Get"), "primary")
+        self.reveal = button(self.tr("Reveal"), name=self.tr("Show the folder"))
+        self.race = button(self.tr("Race…"), name=self.tr("Race this pair"))
+        self.delete = button(self.tr("Delete…"))
+        self.check = button(self.tr("Check whether it fits"))
+        self.check.clicked.connect(self._on_check)
+        self.load.clicked.connect(self._on_load)
+        self.get.clicked.connect(self._on_get)
+        self.reveal.clicked.connect(self._on_reveal)
+        self.race.clicked.connect(partial(self.app.navigator.go, "race"))
+        self.delete.clicked.connect(self._on_delete)
+        row = QHBoxLayout()
+        row.setSpacing(S)
+        for widget in (self.load, self.get, self.check, self.race, self.reveal):
+            row.addWidget(widget)
+        row.addStretch(1)
+        row.addWidget(self.delete)
+        self.removal_words = wrapped(theme)
+        self.removal_files = QPlainTextEdit()
+        self.removal_files.setReadOnly(True)
+        self.removal_files.setTabChangesFocus(True)
+        self.removal_files.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.removal_files.setAccessibleName(self.tr("The files that go"))
+        self.removal_files.setFixedHeight(theme.px(110))
+        self.remove = button(self.tr("Move to the Bin"), "danger")
+        self.keep = button(self.tr("Keep"))
+        self.remove.clicked.connect(self._on_remove)
+        self.keep.clicked.connect(self._on_keep)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self.keep)
+        buttons.addWidget(self.remove)
+        self.removal = QWidget()
+        inside = QVBoxLayout(self.removal)
+        inside.setContentsMargins(0, 0, 0, 0)
+        inside.addWidget(self.removal_words)
+        inside.addWidget(self.removal_files)
+        inside.addLayout(buttons)
+        self.panel = Panel(theme)
+        for widget in (self.name, self.problem, self.fit_words, self.bar, self.facts):
+            self.panel.body.addWidget(widget)
+        self.panel.body.addLayout(row)
+        self.panel.body.addWidget(self.removal)
+        self.panel.body.addStretch(1)
+        return _scrolled(self.panel, self.tr("Details"))
+
+    def _downloads_page(self) -> QWidget:
+        self.no_downloads = wrapped(
+            self.app.theme, self.tr("Nothing is being downloaded. Choose a pair under Suggested."), "muted"
+        )
+        self.no_downloads.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._cards = QVBoxLayout()
+        self._cards.setContentsMargins(0, 0, 0, 0)
+        self._cards.setSpacing(M)
+        self._cards.addWidget(self.no_downloads)
+        self._cards.addStretch(1)
+        inside = QWidget()
+        inside.setLayout(self._cards)
+        return _scrolled(inside, self.tr("Downloads"))
+
+    # Looking.
+
+    def visited(self, argument: object) -> None:
+        """`argument`: a shelf's name, or words to search for."""
+        shelves = {"suggested": SUGGESTED, "downloads": DOWNLOADS}
+        if isinstance(argument, str) and argument in shelves:
+            self.sections.choose(shelves[argument])
+        elif isinstance(argument, str) and argument:
+            self.search.setText(argument)
+        self.look()
+
+    def look(self) -> None:
+        """Read anew what is on the disk. An answer that a later question overtook is dropped."""
+        self._look_number += 1
+        number = self._look_number
+
+        def work() -> tuple[tuple[PairRow, ...], tuple[DownloadState, ...]]:
+            return tuple(self._store.pairs()), tuple(self._store.unfinished())
+
+        def then(found: tuple[tuple[PairRow, ...], tuple[DownloadState, ...]]) -> None:
+            if number == self._look_number:
+                self._show_found(*found)
+
+        self._work.do(work, then, self._on_trouble, "slipstream-look")
+
+    def _show_found(self, rows: tuple[PairRow, ...], unfinished: tuple[DownloadState, ...]) -> None:
+        self.table.take(rows)
+        for state in unfinished:
+            if state.repo not in self.downloads:  # one of an earlier run; a moving one is known already
+                self._on_download(state)
+        speeds = {row.title: str(self.app.settings.recall(f"speedup/{row.title}", "") or "") for row in rows}
+        self.table.take_speeds({title: speed for title, speed in speeds.items() if speed})
+        self._ask_fits()
+
+    @Slot()
+    def _ask_fits(self) -> None:
+        self._fit_number += 1
+        number, context = self._fit_number, CONTEXTS[self.context.value()]
+        kv_bits = int(self.app.settings.text("performance/kv_bits"))
+        rows = self.table.everything
+
+        def work() -> dict[str, PairFit]:
+            fits: dict[str, PairFit] = {}
+            for row in rows:
+                try:
+                    fits[row.key] = self._store.fit(row, context, kv_bits)
+                except SlipstreamError:
+                    fits[row.key] = PairFit(FitWord.UNKNOWN)  # the row's own state says what is wrong with it
+            return fits
+
+        def then(fits: dict[str, PairFit]) -> None:
+            if number == self._fit_number:
+                self.table.take_fits(fits)
+                self._show_row()
+
+        self._work.do(work, then, self._on_trouble, "slipstream-fit")
+
+    def _on_trouble(self, error: SlipstreamError) -> None:
+        self.app.banners.show(Banner("models", Kind.ERROR, error.message))
+
+    @Slot()
+    def _filter(self, *_: object) -> None:
+        shelf = Shelf.SUGGESTED if self.sections.index == SUGGESTED else Shelf.ON_MAC
+        self.table.filter(shelf, self.search.text(), fits_only=self.fits_only.isChecked())
+
+    @Slot()
+    def _on_reset(self) -> None:
+        is_empty = self.table.rowCount() == 0
+        self.nothing.setVisible(is_empty)
+        self.view.setVisible(not is_empty)
+        if is_empty:
+            words = self.tr("No pair matches.")
+            if not self.search.text() and not self.fits_only.isChecked():
+                words = self.tr("Nothing was found on this machine. Look under Suggested, or add a folder.")
+            self.nothing.say(words)
+        else:
+            self.view.selectRow(0)
+        self._show_row()
+
+    @Slot(int)
+    def _on_section(self, index: int) -> None:
+        self.pages.setCurrentIndex(1 if index == DOWNLOADS else 0)
+        for widget in (self.search, self.fits_only, self.add):
+            widget.setVisible(index != DOWNLOADS)
+        if index != DOWNLOADS:
+            self._filter()
+
+    @Slot(int)
+    def _on_context(self, _: int) -> None:
+        self._on_context_words()
+        self._fit_timer.start()
+
+    def _on_context_words(self) -> None:
+        context = CONTEXTS[self.context.value()]
+        self.context_words.say(self.tr("{0} tokens").format(f"{context:,}"))
+
+    # One pair.
+
+    @property
+    def chosen(self) -> PairRow | None:
+        index = self.view.currentIndex()
+        return self.table.row(index.row()) if index.isValid() and index.row() < self.table.rowCount() else None
+
+    @Slot()
+    def _on_row(self, *_: object) -> None:
+        self._removal = None
+        self._show_row()
+
+    def _show_row(self) -> None:
+        row = self.chosen
+        self.panel.setVisible(row is not None)
+        if row is None:
+            return
+        is_loaded = self.table.is_loaded(row)
+        self.name.say(row.title)
+        self.problem.say(row.problem)
+        self.problem.setVisible(bool(row.problem))
+        fit = self.table.fit_of(row)
+        self._show_fit(fit)
+        self.facts.say("\n".join(row.facts))
+        self.facts.setVisible(bool(row.facts))
+        # A pair whose drafter is missing can be loaded without it.
+        can_load = not row.problem and row.shelf is Shelf.ON_MAC
+        self.load.setVisible(can_load)
+        self.load.setText(self.tr("Unload") if is_loaded else self.tr("Load"))
+        set_role(self.load, "" if is_loaded else "primary")
+        self.get.setVisible(bool(row.missing) and not row.problem)
+        sizes = [half.bytes for half in row.missing]
+        known = sum(size for size in sizes if size is not None)
+        self.get.setText(self.tr("Get {0}").format(size_text(known)) if known else self.tr("Get"))
+        is_too_large = fit is not None and fit.word is FitWord.TOO_LARGE
+        set_role(self.get, "primary" if row.shelf is Shelf.SUGGESTED and not is_too_large else "")
+        self.get.setEnabled(any(not self._is_moving(half.repo) for half in row.missing))
+        is_unknown = fit is None or fit.word is FitWord.UNKNOWN
+        self.check.setVisible(row.shelf is Shelf.SUGGESTED and is_unknown)
+        self.race.setVisible(is_loaded)
+        self.reveal.setVisible(row.folder is not None)
+        self.delete.setVisible(row.is_removable and not is_loaded)
+        self.delete.setEnabled(self._removal is None)
+        self.removal.setVisible(self._removal is not None)
+
+    def _show_fit(self, fit: PairFit | None) -> None:
+        is_known = fit is not None and fit.word is not FitWord.UNKNOWN
+        self.bar.setVisible(is_known)
+        if fit is None or not is_known:
+            self.fit_words.say(self.tr("How much memory it takes is not known before it is loaded."), "muted")
+            return
+        names = (self.tr("model"), self.tr("drafter"), self.tr("context"), self.tr("working memory"))
+        self.bar.show_parts(parts_of(fit, names), fit.limit, fit.limit_name)
+        context = f"{CONTEXTS[self.context.value()]:,}"
+        spare = fit.limit - fit.total
+        match fit.word:
+            case FitWord.FITS:
+                words = self.tr("Fits at {0} tokens, with {1} to spare.").format(context, size_text(spare))
+                self.fit_words.say(words, "ok")
+            case FitWord.TIGHT:
+                words = self.tr("Tight at {0} tokens: only {1} to spare.").format(context, size_text(spare))
+                self.fit_words.say(words, "warn")
+            case _:
+                words = self.tr("Too large at {0} tokens: it needs {1} more than this machine gives.")
+                words = words.format(context, size_text(-spare))
+                if fit.longest_context >= CONTEXTS[0]:
+                    words += " " + self.tr("It fits up to {0} tokens.").format(f"{fit.longest_context:,}")
+                self.fit_words.say(words, "bad")
+
+    def _is_moving(self, repo: str) -> bool:
+        card = self.downloads.get(repo)
+        return card is not None and card.is_moving
+
+    @Slot()
+    def _on_double(self, *_: object) -> None:
+        if self.load.isVisible() and self.chosen is not None and not self.table.is_loaded(self.chosen):
+            self._on_load()
+
+    @Slot()
+    def _on_load(self) -> None:
+        row = self.chosen
+        if row is None:
+            return
+        if self.table.is_loaded(row):
+            self.app.session.unload()
+        else:
+            self.app.session.load(row.choice)
+
+    @Slot()
+    def _on_get(self) -> None:
+        row = self.chosen
+        for half in row.missing if row is not None else ():
+            self._start(half)
+        self.sections.choose(DOWNLOADS)
+
+    def _start(self, half: Missing) -> None:
+        self._wanted[half.repo] = half
+        try:
+            self._store.start(half)
+        except SlipstreamError as error:
+            self._on_trouble(error)
+
+    @Slot()
+    def _on_check(self) -> None:
+        """Reads a few kilobytes from the hub: the model's layout, from which its memory follows."""
+        row = self.chosen
+        if row is not None:
+            self.check.setEnabled(False)
+            self._work.do(lambda: self._store.look_up(row), self._checked, self._not_checked)
+
+    def _checked(self, _: None) -> None:
+        self.check.setEnabled(True)
+        self._ask_fits()
+
+    def _not_checked(self, error: SlipstreamError) -> None:
+        self.check.setEnabled(True)
+        self._on_trouble(error)
+
+    @Slot()
+    def _on_reveal(self) -> None:
+        row = self.chosen
+        if row is not None and row.folder is not None:
+            folder = row.folder if row.folder.is_dir() else row.folder.parent
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+    @Slot(object)
+    def _on_status(self, status: object) -> None:
+        self.table.take_loaded(self.app.session.choice)
+        self._show_row()
+
+    # Deleting.
+
+    @Slot()
+    def _on_delete(self) -> None:
+        row = self.chosen
+        if row is not None:
+            self._work.do(lambda: self._store.plan_removal(row), partial(self._show_removal, row.key), self._on_trouble)
+
+    def _show_removal(self, key: str, plan: RemovalPlan) -> None:
+        if self.chosen is None or self.chosen.key != key:
+            return  # another row was chosen meanwhile
+        self._removal = plan
+        words = self.tr("%n file(s), {0}, would go.", "", len(plan.files)).format(size_text(plan.bytes))
+        if plan.shared_with:
+            words += " " + self.tr("The folder is shared with {0}.").format(plan.shared_with)
+        self.removal_words.say(words, "warn" if plan.shared_with else "")
+        lines = [f"{path}  {size_text(size)}" for path, size in plan.files]
+        lines += [self.tr("stays: {0} ({1})").format(path, why) for path, why in plan.kept]
+        self.removal_files.setPlainText("\n".join(lines))
+        self._show_row()
+
+    @Slot()
+    def _on_keep(self) -> None:
+        self._removal = None
+        self._show_row()
+
+    @Slot()
+    def _on_remove(self) -> None:
+        plan = self._removal
+        if plan is not None:
+            self._removal = None
+            self._show_row()
+            self._work.do(lambda: self._store.remove(plan), partial(self._removed, plan.title), self._on_trouble)
+
+    def _removed(self, title: str, where: str) -> None:
+        self.app.banners.show(Banner("models", Kind.INFO, f"{title}: {where}"))
+        self.look()
+
+    # Downloads.
+
+    @Slot(object)
+    def _on_download(self, state: DownloadState) -> None:
+        card = self.downloads.get(state.repo)
+        if card is None:
+            card = DownloadCard(self.app.theme, state)
+            card.pause_asked.connect(self._store.pause)
+            card.resume_asked.connect(self._on_resume)
+            card.page_asked.connect(self._on_page)
+            self.downloads[state.repo] = card
+            self._cards.insertWidget(self._cards.count() - 1, card)
+        card.show_state(state)
+        moving = sum(one.is_moving for one in self.downloads.values())
+        self.sections.rename(DOWNLOADS, self.tr("Downloads ({0})").format(moving) if moving else self.tr("Downloads"))
+        self.no_downloads.setVisible(not self.downloads)
+        if state.is_offline:
+            self.app.banners.show(Banner("models.offline", Kind.WARNING, self.tr("Downloads need a connection.")))
+        elif state.fetch is Fetch.RUNNING:
+            self.app.banners.dismiss("models.offline")
+        if state.fetch in (Fetch.DONE, Fetch.FAILED, Fetch.PAUSED):
+            self._show_row()
+        if state.is_over:
+            self.look()
+
+    @Slot(str)
+    def _on_resume(self, repo: str) -> None:
+        self._start(self._wanted.get(repo, Missing(repo, None)))
+
+    @Slot(str)
+    def _on_page(self, address: str) -> None:
+        QDesktopServices.openUrl(QUrl(address))
+
+    # Folders.
+
+    @Slot()
+    def _on_add(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self, self.tr("A folder with models"))
+        if folder:
+            self.add_folder(Path(folder))
+
+    def add_folder(self, folder: Path) -> None:
+        """It is looked through where it is; nothing is copied."""
+        self._work.do(lambda: self._store.add_folder(folder), lambda _: self.look(), self._on_trouble)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if any(Path(url.toLocalFile()).is_dir() for url in event.mimeData().urls() if url.isLocalFile()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        for url in event.mimeData().urls():
+            if url.isLocalFile() and (folder := Path(url.toLocalFile())).is_dir():
+                self.add_folder(folder)
+        event.acceptProposedAction()
+
+    # The rest.
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(360, 240)
+
+    def left(self) -> None:
+        self._fit_timer.stop()
+
+    def closing(self) -> None:
+        self._fit_timer.stop()
+        self._store.close()
+
+
+def _scrolled(inside: QWidget, name: str) -> QScrollArea:
+    area = QScrollArea()
+    area.setWidget(inside)
+    area.setWidgetResizable(True)
+    area.setFrameShape(QScrollArea.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setAccessibleName(name)
+    return area

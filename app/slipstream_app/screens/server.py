@@ -1,0 +1,527 @@
+"""Server & Agents: the switch, the coding agents, what clients asked, the options and the log."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from functools import partial
+from typing import ClassVar
+
+from PySide6.QtCore import QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QScrollArea,
+    QSpinBox,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from slipstream.agents.config import Place, ServerAddress
+from slipstream.errors import SlipstreamError
+from slipstream_app import log
+from slipstream_app.bridge.server import ServerOn, ServerRefused, ServerStarting, ServerState
+from slipstream_app.models.agents import AgentDesk, Served
+from slipstream_app.models.server_options import local_address, new_key, next_free, server_options, who_listens
+from slipstream_app.models.work import Work
+from slipstream_app.screens.base import AppContext, Screen
+from slipstream_app.theme import L, M, S
+from slipstream_app.widgets.agent_card import AgentCard
+from slipstream_app.widgets.banner import Banner, Kind
+from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
+from slipstream_app.widgets.request_table import RequestsView
+from slipstream_app.widgets.sections import Sections
+
+LOG_MS = 500
+LOG_LINES = 500
+AGENTS, REQUESTS, OPTIONS, LOG = range(4)
+
+
+class ServerScreen(Screen):
+    NAME: ClassVar[str] = "server"
+
+    def __init__(self, app: AppContext, parent: QWidget | None = None, *, place: Place | None = None) -> None:
+        """`place`: another home folder for the agents' files."""
+        super().__init__(app, parent)
+        self._work = Work(self)
+        self._free_port: int | None = None
+        self._log_count = -1
+        self.desk = AgentDesk(self._served, (lambda: place) if place is not None else Place.here, self)
+        self.desk.changed.connect(self._on_agent)
+        self._has_looked = False
+        self.sections = Sections(
+            self.tr("Part"), (self.tr("Agents"), self.tr("Requests"), self.tr("Options"), self.tr("Log"))
+        )
+        self.sections.chosen.connect(self._on_section)
+        self.pages = QStackedWidget()
+        for page in (self._agents_page(), self._requests_page(), self._options_page(), self._log_page()):
+            self.pages.addWidget(page)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(L, M, L, M)
+        column.setSpacing(M)
+        column.addWidget(self._switch_panel())
+        column.addWidget(self.sections)
+        column.addWidget(self.pages, 1)
+        self._log_timer = QTimer(self, interval=LOG_MS)
+        self._log_timer.timeout.connect(self._show_log)
+        app.bus.server_changed.connect(self._on_server)
+        app.bus.status_changed.connect(self._refresh)
+        app.requests.changed.connect(self._on_request)
+        app.settings.changed.connect(self._on_setting)
+        self._refresh()
+
+    @property
+    def title(self) -> str:
+        return self.tr("Server & Agents")
+
+    # The switch.
+
+    def _switch_panel(self) -> QWidget:
+        theme = self.app.theme
+        self.state = Words(theme, "", bold=True, scale=1.1)
+        self.state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.copy = button(self.tr("Copy"), name=self.tr("Copy the base URL"))
+        self.copy.clicked.connect(self._on_copy)
+        self.switch = button("", "primary")
+        self.switch.clicked.connect(self.toggle)
+        self.facts = wrapped(theme, "", "muted")
+        self.trouble = wrapped(theme, "", "bad")
+        self.other_port = button("")
+        self.other_port.clicked.connect(self._use_free_port)
+        row = QHBoxLayout()
+        row.setSpacing(S)
+        row.addWidget(self.state)
+        row.addWidget(self.copy)
+        row.addStretch(1)
+        row.addWidget(self.switch)
+        trouble = QHBoxLayout()
+        trouble.addWidget(self.trouble, 1)
+        trouble.addWidget(self.other_port)
+        panel = Panel(theme)
+        panel.body.addLayout(row)
+        panel.body.addWidget(self.facts)
+        panel.body.addLayout(trouble)
+        return panel
+
+    @Slot()
+    def toggle(self) -> None:
+        if isinstance(self.app.server.state, ServerOn | ServerStarting):
+            self.app.server.stop()
+        else:
+            self.app.server.start(server_options(self.app.settings))
+
+    @Slot(object)
+    def _on_server(self, state: ServerState) -> None:
+        self._free_port = None
+        if isinstance(state, ServerRefused) and state.error.facts.get("reason") == "port":
+            port = self.app.settings.number("server/port")
+            self._work.do(
+                lambda: (who_listens(port), next_free(port)), partial(self._on_port_told, port), self._on_port_unknown
+            )
+        self._apply_keep_text()
+        self._refresh()
+
+    def _on_port_told(self, port: int, told: tuple[str | None, int | None]) -> None:
+        who, free = told
+        if not isinstance(self.app.server.state, ServerRefused):
+            return
+        name = who or self.tr("another program")
+        self.trouble.say(self.tr("Port {0} is used by {1}.").format(port, name))
+        self._free_port = free
+        self.other_port.setVisible(free is not None)
+        if free is not None:
+            self.other_port.setText(self.tr("Use port {0}").format(free))
+
+    def _on_port_unknown(self, error: SlipstreamError) -> None:
+        self.trouble.say(error.message)
+
+    @Slot()
+    def _use_free_port(self) -> None:
+        if self._free_port is not None:
+            self.app.settings.set("server/port", self._free_port)
+            self.app.server.start(server_options(self.app.settings))
+
+    @Slot()
+    def _refresh(self, *_: object) -> None:
+        state = self.app.server.state
+        trouble = ""
+        match state:
+            case ServerOn(url):
+                self.state.say(self.tr("● Serving at {0}").format(url), "ok")
+            case ServerStarting():
+                self.state.say(self.tr("○ Starting…"), "warn")
+            case ServerRefused(error):
+                self.state.say(self.tr("○ Not serving"), "bad")
+                trouble = error.message
+            case _:
+                self.state.say(self.tr("○ The server is off"), "")
+        is_on = isinstance(state, ServerOn)
+        self.copy.setVisible(is_on)
+        self.switch.setText(
+            self.tr("Stop") if isinstance(state, ServerOn | ServerStarting) else self.tr("Start server")
+        )
+        set_role(self.switch, "" if is_on else "primary")
+        if trouble != self.trouble.text() and not (trouble and self._free_port is not None):
+            self.trouble.say(trouble)
+        self.trouble.setVisible(bool(self.trouble.text()))
+        self.other_port.setVisible(self._free_port is not None)
+        self.facts.say(self._facts(state))
+        self.commands_changed.emit()
+
+    def _facts(self, state: ServerState) -> str:
+        settings = self.app.settings
+        out: list[str] = []
+        if isinstance(state, ServerOn):
+            if settings.flag("server/network") and state.key:
+                port = state.url.rpartition(":")[2]
+                out.append(self.tr("Other devices: http://{0}:{1}").format(local_address(), port))
+            out.append(self.tr("Key: on") if state.key else self.tr("Key: off (this machine only)"))
+            backend = self.app.server.backend
+            if backend is not None and backend.requests.unauthorised:
+                words = self.tr("Turned away: {0}, last from {1}")
+                out.append(words.format(backend.requests.unauthorised, backend.requests.last_refused))
+        else:
+            out.append(self.tr("Coding agents and other programs on this machine can use the loaded model through it."))
+        info = self.app.session.info
+        if info is None:
+            out.append(self.tr("No model is loaded: requests are refused until one is."))
+        else:
+            out.append(self.tr("Model: {0}").format(info.name))
+        return " · ".join(out)
+
+    @Slot()
+    def _on_copy(self) -> None:
+        state = self.app.server.state
+        if isinstance(state, ServerOn):
+            QGuiApplication.clipboard().setText(f"{state.url}/v1")
+            self.app.banners.show(Banner("server.url", Kind.INFO, self.tr("Copied {0}").format(f"{state.url}/v1")))
+
+    # Agents.
+
+    def _agents_page(self) -> QWidget:
+        self.cards: dict[str, AgentCard] = {}
+        column = QVBoxLayout()
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(M)
+        for name, state in self.desk.states.items():
+            card = AgentCard(self.app.theme, state)
+            card.preview_asked.connect(partial(self.desk.preview, name))
+            card.undo_asked.connect(partial(self.desk.preview_undo, name))
+            card.write_asked.connect(partial(self.desk.apply, name))
+            card.dismissed.connect(partial(self.desk.dismiss, name))
+            card.test_asked.connect(partial(self.desk.test, name))
+            self.cards[name] = card
+            column.addWidget(card)
+        words = self.tr("Each change is shown before it is written, kept as a dated backup, and can be undone.")
+        column.addWidget(wrapped(self.app.theme, words, "muted"))
+        column.addStretch(1)
+        inside = QWidget()
+        inside.setLayout(column)
+        return _scrolled(inside, self.tr("Agents"))
+
+    def _served(self) -> Served:
+        state = self.app.server.state
+        options = server_options(self.app.settings)
+        is_on = isinstance(state, ServerOn)
+        url = state.url if isinstance(state, ServerOn) else f"http://127.0.0.1:{options.port}"
+        key = state.key if isinstance(state, ServerOn) else options.key
+        return Served(ServerAddress(url, key), self.app.session.info, is_on)
+
+    @Slot(str)
+    def _on_agent(self, name: str) -> None:
+        self.cards[name].refresh(self._last_seen(name))
+
+    def _last_seen(self, name: str) -> str:
+        for record in self.app.requests.records():
+            if record.client == name:
+                return datetime.fromtimestamp(record.at_s).strftime("%H:%M:%S")
+        return ""
+
+    @Slot(object)
+    def _on_request(self, record: object) -> None:
+        client = str(getattr(record, "client", ""))
+        if client in self.cards:
+            self._on_agent(client)
+        count = self.app.requests.rowCount()
+        self.sections.rename(REQUESTS, self.tr("Requests ({0})").format(count) if count else self.tr("Requests"))
+        if getattr(record, "status", None) in (401, 403):
+            self.facts.say(self._facts(self.app.server.state))
+
+    # Requests.
+
+    def _requests_page(self) -> QWidget:
+        self.requests = RequestsView(self.app.theme, self.app.requests)
+        self.keep_text = QCheckBox(self.tr("Keep request text (until Slipstream is quit)"))
+        self.keep_text.setChecked(self.app.settings.flag("server/keep_text"))
+        self.keep_text.toggled.connect(partial(self.app.settings.set, "server/keep_text"))
+        clear = button(self.tr("Clear"), name=self.tr("Clear the requests"))
+        clear.clicked.connect(self.app.requests.clear)
+        clear.clicked.connect(self._on_cleared)
+        row = QHBoxLayout()
+        row.addWidget(self.keep_text)
+        row.addStretch(1)
+        row.addWidget(clear)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.requests, 1)
+        column.addLayout(row)
+        return page
+
+    @Slot()
+    def _on_cleared(self) -> None:
+        self.sections.rename(REQUESTS, self.tr("Requests"))
+        self.requests.refresh()
+
+    def _apply_keep_text(self) -> None:
+        backend = self.app.server.backend
+        if backend is not None:
+            backend.requests.keeps_text = self.app.settings.flag("server/keep_text")
+
+    # Options.
+
+    def _options_page(self) -> QWidget:
+        settings = self.app.settings
+        self.port = QSpinBox()
+        self.port.setRange(1024, 65535)
+        self.port.setGroupSeparatorShown(False)
+        self.port.setValue(settings.number("server/port"))
+        self.port.setAccessibleName(self.tr("Port"))
+        self.port.editingFinished.connect(self._on_port)
+        self.network = QCheckBox(self.tr("Let other devices on the network in"))
+        self.network.setChecked(settings.flag("server/network"))
+        self.network.toggled.connect(self._on_network)
+        self.key = QLineEdit(settings.text("server/key"))
+        self.key.setEchoMode(QLineEdit.EchoMode.Password)
+        self.key.setPlaceholderText(self.tr("None is asked for"))
+        self.key.setAccessibleName(self.tr("Key"))
+        self.key.editingFinished.connect(self._on_key)
+        self.show_key = button(self.tr("Show"), name=self.tr("Show the key"))
+        self.show_key.setCheckable(True)
+        self.show_key.toggled.connect(self._on_show_key)
+        self.copy_key = button(self.tr("Copy"), name=self.tr("Copy the key"))
+        self.copy_key.clicked.connect(self._on_copy_key)
+        self.make_key = button(self.tr("New key"))
+        self.make_key.clicked.connect(self._on_new_key)
+        self.origins = QLineEdit(settings.text("server/origins"))
+        self.origins.setPlaceholderText("https://chat.example")
+        self.origins.setAccessibleName(self.tr("Web pages that may call it"))
+        self.origins.editingFinished.connect(self._on_origins)
+        self.at_start = QCheckBox(self.tr("Start the server when Slipstream is opened"))
+        self.at_start.setChecked(settings.flag("server/at_start"))
+        self.at_start.toggled.connect(partial(settings.set, "server/at_start"))
+        key_row = QHBoxLayout()
+        for widget in (self.key, self.show_key, self.copy_key, self.make_key):
+            key_row.addWidget(widget)
+        self.option_note = wrapped(self.app.theme, "", "muted")
+        form = QFormLayout()
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        form.setVerticalSpacing(M)
+        form.addRow(self.tr("Port"), self.port)
+        form.addRow("", self.network)
+        form.addRow(self.tr("Key"), key_row)
+        form.addRow(self.tr("Web pages"), self.origins)
+        form.addRow("", self.at_start)
+        panel = Panel(self.app.theme)
+        panel.body.addLayout(form)
+        panel.body.addWidget(self.option_note)
+        panel.body.addStretch(1)
+        self._note_options()
+        return _scrolled(panel, self.tr("Options"))
+
+    def _note_options(self) -> None:
+        words = self.tr("Changes apply at once; a running server starts again with them.")
+        if self.app.settings.flag("server/network"):
+            words = self.tr("Other devices reach it at {0}, with the key.").format(local_address()) + " " + words
+        self.option_note.say(words)
+
+    @Slot()
+    def _on_port(self) -> None:
+        self.app.settings.set("server/port", self.port.value())
+
+    @Slot(bool)
+    def _on_network(self, is_on: bool) -> None:
+        if is_on and not self.app.settings.text("server/key"):
+            self._on_new_key()  # first, so that no server ever listens wide without one
+        self.app.settings.set("server/network", is_on)
+        self._note_options()
+
+    @Slot()
+    def _on_key(self) -> None:
+        """A wide server keeps its key; what an HTTP header cannot carry is refused."""
+        text = self.key.text().strip()
+        is_wrong = any(not "!" <= c <= "~" for c in text) or (not text and self.app.settings.flag("server/network"))
+        if is_wrong:
+            self.key.setText(self.app.settings.text("server/key"))
+            self.option_note.say(
+                self.tr("The key must be printable ASCII without blanks, and stays while others are let in.")
+            )
+            return
+        self.app.settings.set("server/key", text)
+
+    @Slot()
+    def _on_new_key(self) -> None:
+        self.app.settings.set("server/key", new_key())
+        self.key.setText(self.app.settings.text("server/key"))
+
+    @Slot(bool)
+    def _on_show_key(self, is_shown: bool) -> None:
+        self.key.setEchoMode(QLineEdit.EchoMode.Normal if is_shown else QLineEdit.EchoMode.Password)
+        self.show_key.setText(self.tr("Hide") if is_shown else self.tr("Show"))
+
+    @Slot()
+    def _on_copy_key(self) -> None:
+        QGuiApplication.clipboard().setText(self.app.settings.text("server/key"))
+
+    @Slot()
+    def _on_origins(self) -> None:
+        from slipstream.server.auth import check_origins
+
+        try:
+            checked = check_origins(self.origins.text().split())
+        except ValueError as error:
+            self.option_note.say(str(error))
+            return
+        self.origins.setText(" ".join(checked))
+        self.app.settings.set("server/origins", " ".join(checked))
+        self._note_options()
+
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        """Another window may have changed it."""
+        settings = self.app.settings
+        match key:
+            case "server/port":
+                self.port.setValue(settings.number(key))
+            case "server/network":
+                self.network.setChecked(settings.flag(key))
+            case "server/key":
+                self.key.setText(settings.text(key))
+            case "server/origins":
+                self.origins.setText(settings.text(key))
+            case "server/at_start":
+                self.at_start.setChecked(settings.flag(key))
+            case "server/keep_text":
+                self.keep_text.setChecked(settings.flag(key))
+                self._apply_keep_text()
+            case _:
+                return
+        self._refresh()
+
+    # The log.
+
+    def _log_page(self) -> QWidget:
+        self.level = QComboBox()
+        self.level.setAccessibleName(self.tr("Level"))
+        for name, level in (
+            (self.tr("All"), logging.INFO),
+            (self.tr("Warnings and errors"), logging.WARNING),
+            (self.tr("Errors"), logging.ERROR),
+        ):
+            self.level.addItem(name, level)
+        self.level.currentIndexChanged.connect(self._show_log_anew)
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(self.tr("Search the log"))
+        self.search.setAccessibleName(self.tr("Search the log"))
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._show_log_anew)
+        self.follow = QCheckBox(self.tr("Follow"))
+        self.follow.setChecked(True)
+        self.copy_error = button(self.tr("Copy last error"))
+        self.copy_error.clicked.connect(self._on_copy_error)
+        self.lines = QPlainTextEdit()
+        self.lines.setReadOnly(True)
+        self.lines.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.lines.setTabChangesFocus(True)
+        self.lines.setAccessibleName(self.tr("Log"))
+        self.lines.setFont(self.app.theme.code_font(0.88))
+        row = QHBoxLayout()
+        row.setSpacing(S)
+        row.addWidget(self.level)
+        row.addWidget(self.search, 1)
+        row.addWidget(self.follow)
+        row.addWidget(self.copy_error)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(row)
+        column.addWidget(self.lines, 1)
+        return page
+
+    @Slot()
+    def _show_log_anew(self) -> None:
+        self._log_count = -1
+        self._show_log()
+
+    @Slot()
+    def _show_log(self) -> None:
+        if log.ring.count == self._log_count:
+            return
+        self._log_count = log.ring.count
+        words = self.search.text().lower()
+        found = [line for line in log.ring.lines(int(self.level.currentData())) if words in line.lower()]
+        bar = self.lines.verticalScrollBar()
+        at = bar.value()
+        self.lines.setPlainText("\n".join(found[-LOG_LINES:]))
+        bar.setValue(bar.maximum() if self.follow.isChecked() else at)
+        self.copy_error.setEnabled(bool(log.ring.lines(logging.ERROR)))
+
+    @Slot()
+    def _on_copy_error(self) -> None:
+        errors = log.ring.lines(logging.ERROR)
+        if errors:
+            QGuiApplication.clipboard().setText(errors[-1])
+
+    # The rest.
+
+    @Slot(int)
+    def _on_section(self, index: int) -> None:
+        self.pages.setCurrentIndex(index)
+        self._tend_log()
+
+    def _tend_log(self) -> None:
+        """The log is read only while it is seen."""
+        if self.isVisible() and self.pages.currentIndex() == LOG:
+            self._show_log_anew()
+            self._log_timer.start()
+        else:
+            self._log_timer.stop()
+
+    def visited(self, argument: object) -> None:
+        """`argument`: agents, requests, options or log."""
+        parts = {"agents": AGENTS, "requests": REQUESTS, "options": OPTIONS, "log": LOG}
+        if isinstance(argument, str) and argument in parts:
+            self.sections.choose(parts[argument])
+        if not self._has_looked:
+            self._has_looked = True
+            self.desk.look()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._tend_log()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._log_timer.stop()
+
+    def left(self) -> None:
+        self._log_timer.stop()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(360, 240)
+
+
+def _scrolled(inside: QWidget, name: str) -> QScrollArea:
+    area = QScrollArea()
+    area.setWidget(inside)
+    area.setWidgetResizable(True)
+    area.setFrameShape(QScrollArea.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setAccessibleName(name)
+    return area

@@ -1,0 +1,366 @@
+"""Every setting is one row here: its key, kind, default and words. The Settings window is made from the table."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import cast
+
+from PySide6.QtCore import QObject, QSettings, Signal
+
+from slipstream.store.paths import data_dir
+from slipstream_app.strings import mark
+
+logger = logging.getLogger(__name__)
+
+Value = bool | int | str
+CONTEXT = "Settings"  # of the translations
+
+
+class Page(StrEnum):
+    GENERAL = "general"
+    APPEARANCE = "appearance"
+    CHAT = "chat"
+    MODELS = "models"
+    PERFORMANCE = "performance"
+    SERVER = "server"
+    PRIVACY = "privacy"
+    ABOUT = "about"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row. `choices` maps stored values to words; numbers have bounds and a unit."""
+
+    key: str
+    page: Page
+    default: Value
+    label: str
+    help: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict[str, str])
+    low: int = 0
+    high: int = 0
+    step: int = 1
+    unit: str = ""
+    is_folder: bool = False
+    is_font: bool = False
+    is_mac_only: bool = False
+    is_secret: bool = False  # never in the exported file
+    for_engine: bool = False  # the command line and the server honour it too
+
+    def check(self, value: object) -> Value | None:
+        """The value in this row's kind, or None when it is not one."""
+        match self.default:
+            case bool():
+                if isinstance(value, bool):
+                    return value
+                return {"true": True, "false": False}.get(str(value).lower())
+            case int():
+                try:
+                    number = int(cast(str, value))
+                except (TypeError, ValueError):
+                    return None
+                return number if self.low <= number <= self.high else None
+            case str():
+                text = str(value)
+                return text if not self.choices or text in self.choices else None
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "general/language",
+        Page.GENERAL,
+        "system",
+        mark("Settings", "Language"),
+        mark("Settings", "Takes effect when Slipstream is opened again."),
+        choices={"system": mark("Settings", "As the system"), "en": "English", "de": "Deutsch"},
+    ),
+    Setting(
+        "general/detail",
+        Page.GENERAL,
+        "standard",
+        mark("Settings", "Detail"),
+        mark("Settings", "How much is shown. Nothing behaves differently."),
+        choices={
+            "simple": mark("Settings", "Simple: speed, fit, stop"),
+            "standard": mark("Settings", "Standard"),
+            "expert": mark("Settings", "Expert: curves, rounds, raw JSON"),
+        },
+    ),
+    Setting(
+        "general/menu_bar",
+        Page.GENERAL,
+        True,
+        mark("Settings", "Show in the menu bar"),
+        mark("Settings", "Speed, server and model at hand while the window is closed."),
+    ),
+    Setting(
+        "general/login_item",
+        Page.GENERAL,
+        False,
+        mark("Settings", "Open at login"),
+        mark("Settings", "Slipstream starts in the menu bar, without a window."),
+        is_mac_only=True,
+    ),
+    Setting(
+        "general/load_at_start",
+        Page.GENERAL,
+        True,
+        mark("Settings", "Load the last pair when opened"),
+    ),
+    Setting(
+        "appearance/scheme",
+        Page.APPEARANCE,
+        "system",
+        mark("Settings", "Appearance"),
+        choices={
+            "system": mark("Settings", "As the system"),
+            "light": mark("Settings", "Light"),
+            "dark": mark("Settings", "Dark"),
+        },
+    ),
+    Setting(
+        "appearance/accent",
+        Page.APPEARANCE,
+        "system",
+        mark("Settings", "Accent colour"),
+        mark("Settings", "The system's is used where it can be read against the background."),
+        choices={
+            "system": mark("Settings", "As the system"),
+            "blue": mark("Settings", "Blue"),
+            "purple": mark("Settings", "Purple"),
+            "pink": mark("Settings", "Pink"),
+            "red": mark("Settings", "Red"),
+            "orange": mark("Settings", "Orange"),
+            "green": mark("Settings", "Green"),
+            "graphite": mark("Settings", "Graphite"),
+        },
+    ),
+    Setting(
+        "appearance/zoom", Page.APPEARANCE, 100, mark("Settings", "Text size"), low=80, high=200, unit="%", step=10
+    ),
+    Setting(
+        "appearance/code_font",
+        Page.APPEARANCE,
+        "",
+        mark("Settings", "Code font"),
+        mark("Settings", "Empty: the system's monospaced font."),
+        is_font=True,
+    ),
+    Setting(
+        "appearance/reduce_motion",
+        Page.APPEARANCE,
+        False,
+        mark("Settings", "Reduce motion"),
+        mark("Settings", "Replays and gauges jump instead of moving."),
+    ),
+    Setting(
+        "chat/return_sends",
+        Page.CHAT,
+        True,
+        mark("Settings", "Return sends"),
+        mark("Settings", "Off: Return breaks the line and Command-Return sends."),
+    ),
+    Setting(
+        "chat/max_tokens",
+        Page.CHAT,
+        1024,
+        mark("Settings", "Longest reply"),
+        mark("Settings", "For new chats; each chat can have its own."),
+        low=16,
+        high=131072,
+        step=256,
+        unit=mark("Settings", "tokens"),
+    ),
+    Setting(
+        "chat/keep_days",
+        Page.CHAT,
+        0,
+        mark("Settings", "Delete chats after"),
+        mark("Settings", "0 keeps them for ever. Counted from the last message."),
+        low=0,
+        high=3650,
+        step=30,
+        unit=mark("Settings", "days"),
+    ),
+    Setting(
+        "models/folder",
+        Page.MODELS,
+        "",
+        mark("Settings", "Another folder with models"),
+        mark("Settings", "Looked through beside the shared model cache. Nothing is copied."),
+        is_folder=True,
+        for_engine=True,
+    ),
+    Setting(
+        "performance/mode",
+        Page.PERFORMANCE,
+        "auto",
+        mark("Settings", "Who drafts"),
+        mark("Settings", "For new chats. The text is the same under every choice; only the speed differs."),
+        choices={
+            "auto": mark("Settings", "Automatic"),
+            "baseline": mark("Settings", "Nobody: plain decoding"),
+            "lookup": mark("Settings", "Lookup in the text so far"),
+        },
+        for_engine=True,
+    ),
+    Setting(
+        "performance/max_draft",
+        Page.PERFORMANCE,
+        0,
+        mark("Settings", "Longest draft"),
+        mark("Settings", "0 lets the drafter decide."),
+        low=0,
+        high=64,
+        unit=mark("Settings", "tokens"),
+        for_engine=True,
+    ),
+    Setting(
+        "performance/kv_bits",
+        Page.PERFORMANCE,
+        "0",
+        mark("Settings", "Memory of the context"),
+        mark("Settings", "Packed, it takes less memory and rounds a little. From the next load on."),
+        choices={
+            "0": mark("Settings", "Full precision"),
+            "8": mark("Settings", "8 bits"),
+            "4": mark("Settings", "4 bits"),
+        },
+        for_engine=True,
+    ),
+    Setting(
+        "performance/unload_minutes",
+        Page.PERFORMANCE,
+        0,
+        mark("Settings", "Unload when idle for"),
+        mark("Settings", "0 keeps the model loaded."),
+        low=0,
+        high=1440,
+        step=5,
+        unit=mark("Settings", "minutes"),
+    ),
+    Setting(
+        "server/at_start",
+        Page.SERVER,
+        False,
+        mark("Settings", "Start the server when Slipstream is opened"),
+    ),
+    Setting("server/port", Page.SERVER, 8765, mark("Settings", "Port"), low=1024, high=65535, for_engine=True),
+    Setting(
+        "server/network",
+        Page.SERVER,
+        False,
+        mark("Settings", "Let other devices on the network in"),
+        mark("Settings", "They need the key; one is made if there is none."),
+        for_engine=True,
+    ),
+    Setting(
+        "server/key",
+        Page.SERVER,
+        "",
+        mark("Settings", "Key"),
+        mark("Settings", "What clients must send. Empty: none is asked for, on this machine alone."),
+        is_secret=True,
+    ),
+    Setting(
+        "server/origins",
+        Page.SERVER,
+        "",
+        mark("Settings", "Web pages that may call it"),
+        mark("Settings", "Such as https://chat.example, with spaces between. Any other page is refused."),
+        for_engine=True,
+    ),
+    Setting(
+        "server/keep_text",
+        Page.SERVER,
+        False,
+        mark("Settings", "Keep request text"),
+        mark("Settings", "Shows what clients sent in the list of requests, until Slipstream is quit."),
+    ),
+)
+
+BY_KEY = {row.key: row for row in SETTINGS}
+
+
+class Settings(QObject):
+    """Values by key, kept across starts. A bad stored value falls back to its default and is logged once."""
+
+    changed = Signal(str)  # key
+
+    def __init__(self, file: Path | None = None, parent: QObject | None = None) -> None:
+        """`file`: an ini file instead of the system's place, for tests."""
+        super().__init__(parent)
+        if file is None:
+            self._store = QSettings()
+        else:
+            self._store = QSettings(str(file), QSettings.Format.IniFormat)
+        self._export = (file.parent if file is not None else data_dir()) / "settings.json"
+        self._complained: set[str] = set()
+
+    def get(self, key: str) -> Value:
+        row = BY_KEY[key]
+        stored = self._store.value(key)
+        if stored is None:
+            return row.default
+        value = row.check(stored)
+        if value is None:
+            if key not in self._complained:
+                self._complained.add(key)
+                logger.warning("setting %s has the value %r, which it cannot have; using %r", key, stored, row.default)
+            return row.default
+        return value
+
+    def flag(self, key: str) -> bool:
+        value = self.get(key)
+        assert isinstance(value, bool), key
+        return value
+
+    def number(self, key: str) -> int:
+        value = self.get(key)
+        assert isinstance(value, int), key
+        return value
+
+    def text(self, key: str) -> str:
+        value = self.get(key)
+        assert isinstance(value, str), key
+        return value
+
+    def set(self, key: str, value: Value) -> None:
+        """Raises ValueError for a value the row cannot have."""
+        row = BY_KEY[key]
+        checked = row.check(value)
+        if checked is None:
+            raise ValueError(f"{key} cannot be {value!r}")
+        if checked == self.get(key):
+            return
+        self._store.setValue(key, checked)
+        if row.for_engine:
+            self._write_export()
+        self.changed.emit(key)
+
+    def reset(self, key: str) -> None:
+        self.set(key, BY_KEY[key].default)
+
+    # What is remembered without being a setting: geometry, the last screen, recent pairs.
+
+    def recall(self, key: str, default: object = None) -> object:
+        return self._store.value(f"state/{key}", default)
+
+    def remember(self, key: str, value: object) -> None:
+        self._store.setValue(f"state/{key}", value)
+
+    def sync(self) -> None:
+        self._store.sync()
+
+    def _write_export(self) -> None:
+        """The settings of the engine as JSON, for the command line and the server outside the app."""
+        values = {row.key: self.get(row.key) for row in SETTINGS if row.for_engine and not row.is_secret}
+        self._export.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self._export.with_suffix(".tmp")
+        unfinished.write_text(json.dumps(values, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        unfinished.replace(self._export)

@@ -1,0 +1,34 @@
+"""What every part of a message answers: how high it is at a width. Messages lay their parts out by that alone."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QWidget
+
+from slipstream_app.theme import Theme
+
+
+class Fitting(Protocol):
+    def fit(self, width: int) -> int:
+        """Take this width; the height that is needed, in pixels."""
+        ...
+
+
+class Part(QFrame):
+    """A part of a message with an inner layout. Says when its height is another one."""
+
+    resized = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+
+    def fit(self, width: int) -> int:
+        layout = self.layout()
+        if layout is None:
+            return 0
+        self.setFixedWidth(width)
+        layout.activate()
+        return layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else layout.totalSizeHint().height()

@@ -1,0 +1,14 @@
+"""A line of the palette."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    title: str
+    run: Callable[[], object]
+    detail: str = ""  # at the right: keys, or what it is
+    is_match: bool = False  # found by its content, whatever its title

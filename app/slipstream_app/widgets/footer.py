@@ -1,0 +1,165 @@
+"""The sidebar's footer: what the engine is doing, how fast, and how much of the drafts is kept. 4 times a second."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from PySide6.QtCore import QRect, QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from slipstream.events import Empty, Faulted, Loading, Ready, Status, Working
+from slipstream_app.bridge.bus import Bus
+from slipstream_app.models.telemetry import Telemetry
+from slipstream_app.theme import M, S, Theme
+
+REFRESH_MS = 250
+
+
+class State(StrEnum):
+    OFF = "off"
+    LOADING = "loading"
+    READY = "ready"
+    GENERATING = "generating"
+    CRASHED = "crashed"
+
+
+def state_of(status: Status) -> State:
+    match status:
+        case Empty():
+            return State.OFF
+        case Loading():
+            return State.LOADING
+        case Ready():
+            return State.READY
+        case Working():
+            return State.GENERATING
+        case Faulted():
+            return State.CRASHED
+
+
+COLOR = {
+    State.OFF: "muted",
+    State.LOADING: "warn",
+    State.READY: "ok",
+    State.GENERATING: "accent",
+    State.CRASHED: "bad",
+}
+
+
+class Footer(QWidget):
+    """Paints itself; its timer runs only while something is generated and the footer can be seen."""
+
+    def __init__(self, theme: Theme, bus: Bus, telemetry: Telemetry, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._telemetry = telemetry
+        self._state = State.OFF
+        self._speed = ""
+        self._share = ""
+        self._timer = QTimer(self, interval=REFRESH_MS)
+        self._timer.timeout.connect(self.refresh)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(self.tr("Engine"))
+        bus.status_changed.connect(self._on_status)
+        theme.changed.connect(self._on_theme)
+        self.refresh()
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    @property
+    def speed(self) -> str:
+        """As shown."""
+        return self._speed
+
+    @property
+    def share(self) -> str:
+        return self._share
+
+    def word(self) -> str:
+        return {
+            State.OFF: self.tr("Off"),
+            State.LOADING: self.tr("Loading"),
+            State.READY: self.tr("Ready"),
+            State.GENERATING: self.tr("Generating"),
+            State.CRASHED: self.tr("Stopped"),
+        }[self._state]
+
+    @Slot()
+    def refresh(self) -> None:
+        tps = self._telemetry.live_tps()
+        share = self._telemetry.figures().accepted_share
+        self._speed = "" if tps is None else self.tr("{0} tok/s").format(f"{tps:.1f}")
+        self._share = "" if share is None else self.tr("{0} % accepted").format(round(100 * share))
+        lines = [self.word(), *(words for words in (self._speed, self._share) if words)]
+        self.setAccessibleDescription(", ".join(lines))
+        self.setToolTip("\n".join(lines))
+        self.update()
+
+    @Slot(object)
+    def _on_status(self, status: Status) -> None:
+        self._state = state_of(status)
+        self._tend()
+        self.refresh()
+
+    def _tend(self) -> None:
+        if self._state is State.GENERATING and self.isVisible():
+            if not self._timer.isActive():
+                self._timer.start()
+        else:
+            self._timer.stop()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._tend()
+        self.refresh()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._tend()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._theme.px(160), self._theme.px(78))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = self._theme
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(0, 0, self.width(), 1, theme.color("border"))
+        is_narrow = bool(self.property("narrow"))
+        dot = theme.px(9)
+        line = theme.px(19)
+        top = theme.px(M)
+        left = (self.width() - dot) // 2 if is_narrow else M + S // 2
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.color(COLOR[self._state]))
+        where = QRect(left, top + (line - dot) // 2, dot, dot)
+        # The state has a shape of its own too, for those who do not tell the colours apart.
+        if self._state in (State.OFF, State.LOADING):
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(theme.color(COLOR[self._state]))
+            painter.drawEllipse(where.adjusted(1, 1, -1, -1))
+        elif self._state is State.CRASHED:
+            painter.drawRect(where)
+        else:
+            painter.drawEllipse(where)
+        if is_narrow:
+            painter.setFont(theme.font(0.8))
+            painter.setPen(theme.color("muted"))
+            number = self._speed.split(" ")[0]
+            painter.drawText(QRect(0, top + line, self.width(), line), Qt.AlignmentFlag.AlignHCenter, number)
+            return
+        x = where.right() + S + 1
+        rows = ((self.word(), "text", 1.0), (self._speed, "text", 1.0), (self._share, "muted", 0.9))
+        for number, (words, color, scale) in enumerate(rows):
+            painter.setFont(theme.font(scale, bold=number == 0))
+            painter.setPen(theme.color(color))
+            rect = QRect(x, top + number * line, self.width() - x, line)
+            painter.drawText(rect, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
+
+    @Slot()
+    def _on_theme(self) -> None:
+        self.updateGeometry()
+        self.update()

@@ -1,0 +1,123 @@
+"""A card with a title, quiet words, and live figures. Colours come from the style sheet, by the property `role`."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from slipstream_app.theme import L, M, S, Theme
+
+
+def set_role(widget: QWidget, role: str) -> None:
+    """Give a widget another role after it was shown."""
+    if widget.property("role") != role:
+        widget.setProperty("role", role)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
+def button(text: str, role: str = "", name: str = "") -> QPushButton:
+    """`name`: for VoiceOver, where the text alone says too little."""
+    made = QPushButton(text)
+    made.setAutoDefault(False)
+    if role:
+        made.setProperty("role", role)
+    if name:
+        made.setAccessibleName(name)
+    return made
+
+
+class Words(QLabel):
+    """Plain text. `role` is muted, ok, warn, bad, or empty."""
+
+    def __init__(self, theme: Theme, text: str = "", role: str = "", *, scale: float = 1.0, bold: bool = False) -> None:
+        super().__init__(text)
+        self._theme = theme
+        self._scale = scale
+        self._bold = bold
+        self.setProperty("role", role)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        theme.changed.connect(self.refresh_theme)
+        self.refresh_theme()
+
+    def say(self, text: str, role: str | None = None) -> None:
+        if text != self.text():
+            self.setText(text)
+        if role is not None:
+            set_role(self, role)
+
+    @Slot()
+    def refresh_theme(self) -> None:
+        self.setFont(self._theme.font(self._scale, bold=self._bold))
+
+
+def wrapped(theme: Theme, text: str = "", role: str = "") -> Words:
+    """Words that may run over several lines."""
+    return _Wrapped(theme, text, role)
+
+
+class _Wrapped(Words):
+    """Asks for no more than a line at the least: Qt's own guess grows tall where there is little room."""
+
+    def __init__(self, theme: Theme, text: str, role: str) -> None:
+        super().__init__(theme, text, role)
+        self.setWordWrap(True)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(60, self.fontMetrics().height())
+
+
+class Panel(QFrame):
+    """Fill `body`; put controls into `head`, right of the title."""
+
+    def __init__(self, theme: Theme, title: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self.setProperty("role", "card")
+        self.heading = Words(theme, title, bold=True)
+        self.head = QHBoxLayout()
+        self.head.setSpacing(S)
+        self.head.addWidget(self.heading)
+        self.head.addStretch(1)
+        self.body = QVBoxLayout()
+        self.body.setSpacing(S)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(L, M, L, M)
+        column.setSpacing(S)
+        column.addLayout(self.head)
+        self.heading.setVisible(bool(title))
+        column.addLayout(self.body, 1)
+
+
+class Figure(QWidget):
+    """One live number and what it is. Its width does not follow the digits, so nothing jitters."""
+
+    def __init__(self, theme: Theme, name: str, widest: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._widest = widest
+        self.value = Words(theme, "–", scale=1.5, bold=True)
+        self.value.setAccessibleName(name)
+        self.name = Words(theme, name, "muted", scale=0.9)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.value)
+        column.addWidget(self.name)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self.refresh_theme)
+        self.refresh_theme()
+
+    def set(self, text: str, *, is_stale: bool = False) -> None:
+        self.value.say(text, "muted" if is_stale else "")
+        self.value.setAccessibleDescription(text)
+
+    @Slot()
+    def refresh_theme(self) -> None:
+        self.value.refresh_theme()
+        self.name.refresh_theme()
+        wide = max(self.value.fontMetrics().horizontalAdvance(self._widest), self.name.sizeHint().width())
+        self.setFixedWidth(wide + M)

@@ -1,0 +1,113 @@
+"""The figures under an answer, each with its meaning; a click copies them with what they were measured on."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QMouseEvent
+from PySide6.QtWidgets import QHBoxLayout, QToolTip, QWidget
+
+from slipstream_app.history import Json
+from slipstream_app.theme import S, Theme
+from slipstream_app.widgets.panel import Words
+
+NAMES = {"dspark": "DSpark", "dflash": "DFlash", "lookup": "Lookup", "baseline": "Plain", "auto": "Auto"}
+
+
+class StatsStrip(QWidget):
+    copied = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._facts: Json = {}
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(S)
+        self._labels: list[Words] = []
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setAccessibleName(self.tr("Figures of this answer"))
+
+    def set_facts(self, facts: Json) -> None:
+        self._facts = facts
+        pairs = self.figures()
+        while len(self._labels) < len(pairs):
+            label = Words(self._theme, role="muted", scale=0.92)
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, False)
+            self._row.insertWidget(len(self._labels), label)
+            self._labels.append(label)
+        for at, label in enumerate(self._labels):
+            label.setVisible(at < len(pairs))
+            if at < len(pairs):
+                text, meaning = pairs[at]
+                label.say(text if at == 0 else f"·  {text}")
+                label.setToolTip(meaning)
+        self.setAccessibleDescription(self.line())
+
+    def figures(self) -> list[tuple[str, str]]:
+        """Each figure and what it means."""
+        timings: Json = self._facts.get("timings") or {}
+        if not timings:
+            return []
+        out = [
+            (
+                self.tr("{0} tok/s").format(f"{timings['decode_tps']:.1f}"),
+                self.tr("Decode speed: tokens after the first, by the time from the first to the last"),
+            ),
+            (
+                self.tr("first token {0} s").format(f"{timings['ttft_s']:.2f}"),
+                self.tr("From sending to the first token; {0} of {1} prompt tokens came from the cache").format(
+                    timings["reused_tokens"], timings["prompt_tokens"]
+                ),
+            ),
+        ]
+        if not timings["decode_tps"]:  # a single step has no speed
+            out.pop(0)
+        if timings["rounds"]:
+            out.append(
+                (
+                    self.tr("{0} per round").format(f"{timings['tokens_per_round']:.1f}"),
+                    self.tr("Tokens that each pass of the model made; 1.0 is plain decoding"),
+                )
+            )
+        out.append(
+            (
+                self.tr("%n token(s)", None, timings["output_tokens"]),
+                self.tr("Length of the answer, its end token included"),
+            )
+        )
+        out.append((self.drafter(), self.tr("Who drafted. The text is the same under each")))
+        return out
+
+    def drafter(self) -> str:
+        mode = str(self._facts.get("mode", "auto"))
+        drafters: list[str] = list(self._facts.get("drafters", ()))
+        if mode == "auto":
+            return NAMES.get(drafters[0], drafters[0]) if drafters else NAMES["lookup"]
+        return NAMES.get(mode, mode)
+
+    def line(self) -> str:
+        """As it is copied: the figures, and what they were measured on."""
+        facts = self._facts
+        options: Json = facts.get("options") or {}
+        made_by = [str(facts.get("model", "")), str(facts.get("quantisation", "")), str(facts.get("dtype", ""))]
+        tail = [
+            chip(),
+            *(word for word in made_by if word and word != "none"),
+            self.tr("context {0}").format(facts.get("timings", {}).get("prompt_tokens", 0)),
+            self.tr("temperature {0}").format(options.get("temperature", 0)),
+            self.tr("seed {0}").format(options.get("seed", 0)),
+        ]
+        return " | ".join([*(text for text, _ in self.figures()), *tail])
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            QGuiApplication.clipboard().setText(self.line())
+            QToolTip.showText(self.mapToGlobal(QPoint(0, self.height())), self.tr("Copied"), self)
+            self.copied.emit(self.line())
+
+
+def chip() -> str:
+    """What this machine calls its processor."""
+    import platform
+
+    return platform.processor() or platform.machine()

@@ -1,0 +1,360 @@
+"""What outlives the window: the menu-bar item, the settings window, the server's switch, and how the app ends."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QMessageBox
+
+from slipstream.events import Loading, Ready, Status
+from slipstream_app import mac
+from slipstream_app.bridge.pair import BUILT_IN, PairChoice
+from slipstream_app.bridge.server import ServerOn, ServerRefused, ServerStarting, ServerState
+from slipstream_app.bridge.watch import Watch
+from slipstream_app.models.recent import RecentPairs
+from slipstream_app.models.server_options import server_options
+from slipstream_app.screens.base import AppContext
+from slipstream_app.screens.registry import CONTEXT as SCREENS
+from slipstream_app.screens.registry import ONBOARDING
+from slipstream_app.settings import CONTEXT as SETTINGS_CONTEXT
+from slipstream_app.settings import SETTINGS, Settings
+from slipstream_app.shortcuts import BY_ID
+from slipstream_app.shortcuts import CONTEXT as ACTIONS
+from slipstream_app.strings import shown
+from slipstream_app.theme import Theme
+from slipstream_app.widgets.banner import Banner, Kind
+from slipstream_app.widgets.entry import Entry
+from slipstream_app.widgets.palette import Palette
+from slipstream_app.windows.actions import written
+from slipstream_app.windows.main_window import MainWindow
+from slipstream_app.windows.tray import Tray
+
+if TYPE_CHECKING:  # made when they are first opened
+    from slipstream_app.windows.settings_window import SettingsWindow
+    from slipstream_app.windows.sheet import ShortcutSheet
+
+logger = logging.getLogger(__name__)
+
+_LOADING = "loading_pair"  # remembered while a pair loads: if it is still there at the next start, we died of it
+
+
+class Shell(QObject):
+    """Made once. `ended` comes after everything is saved, when the event loop may return."""
+
+    ended = Signal()
+
+    def __init__(self, app: AppContext, log_file: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.app = app
+        self._log_file = log_file
+        self._is_ending = False
+        self._first_place = ""
+        self.recent = RecentPairs(app.session, app.settings, self)
+        self.window = MainWindow(app, self.recent)
+        self.window.asked.connect(self.run)
+        self.window.close_asked.connect(self._on_close)
+        self.palette = Palette(app.theme, self._find, self.window)
+        self._settings_window: SettingsWindow | None = None
+        self._sheet: ShortcutSheet | None = None
+        self.tray: Tray | None = None
+        self.watch = Watch(app.bus, self)
+        self.watch.stalled.connect(self.window.show_stall)
+        self.watch.moved.connect(self.window.hide_stall)
+        self.watch.idle.connect(app.session.unload)
+        app.bus.status_changed.connect(self._on_status)
+        app.bus.server_changed.connect(self._on_server)
+        app.settings.changed.connect(self._on_setting)
+        app.navigator.asked.connect(self._on_asked)
+        QGuiApplication.instance().installEventFilter(self)  # type: ignore[union-attr]
+        apply_settings(app.settings, app.theme)
+        app.session.kv_bits = int(app.settings.text("performance/kv_bits"))
+        self.watch.set_unload_minutes(app.settings.number("performance/unload_minutes"))
+        self._tend_tray()
+
+    def open(self, *, is_hidden: bool = False) -> None:
+        """Show the window, then load the pair. `is_hidden`: the menu bar alone, where there is one."""
+        is_first = not self.app.settings.recall("welcomed")
+        if not is_hidden or self.tray is None:
+            self.window.show()
+        self._first_place = ONBOARDING.name if is_first else str(self.app.settings.recall("screen", "chat"))
+        self.app.settings.remember("welcomed", 1)
+        QTimer.singleShot(0, self._enter)  # the frame is seen before the first screen is imported
+
+    @Slot()
+    def _enter(self) -> None:
+        self.window.go(self._first_place)
+        self._pick_pair(self._first_place == ONBOARDING.name)
+        if self.app.settings.flag("server/at_start"):
+            self.start_server()
+
+    def _pick_pair(self, is_first: bool) -> None:
+        settings = self.app.settings
+        died_of = str(settings.recall(_LOADING, "") or "")
+        if died_of:
+            settings.remember(_LOADING, "")
+            self.app.banners.show(
+                Banner(
+                    "died-loading",
+                    Kind.WARNING,
+                    self.tr("Slipstream ended while it was loading {0}, so it was not loaded again.").format(died_of),
+                    self.tr("Load it"),
+                    self._load_recent,
+                )
+            )
+        elif is_first or settings.flag("general/load_at_start"):
+            self.app.session.load(BUILT_IN if is_first else self.recent.pairs[0])
+
+    def _load_recent(self) -> None:
+        self.app.session.load(self.recent.pairs[0])
+
+    # Actions.
+
+    @Slot(str)
+    def run(self, name: str) -> None:
+        match name:
+            case "app.settings":
+                self.open_settings()
+            case "app.quit":
+                self.quit()
+            case "server.toggle":
+                self.toggle_server()
+            case "server.copy_url":
+                self.copy_url()
+            case "help.palette":
+                self.palette.open_over(self.window)
+            case "help.shortcuts":
+                self.open_sheet()
+            case "help.report":
+                self.save_report()
+            case "help.logs":
+                QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._log_file.parent)))
+            case "open":
+                self.show_window()
+            case _:
+                logger.warning("nobody does %s", name)
+
+    @Slot(str)
+    def _on_tray(self, name: str) -> None:
+        if name == "view.telemetry":
+            self.show_window()
+        if name in BY_ID:
+            self.window.run(name)
+        else:
+            self.run(name)
+
+    @Slot(str, object)
+    def _on_asked(self, place: str, argument: object) -> None:
+        if place == "settings":
+            self.open_settings(str(argument or ""))
+
+    def open_settings(self, place: str = "") -> None:
+        if self._settings_window is None:
+            from slipstream_app.windows.settings_window import SettingsWindow
+
+            self._settings_window = SettingsWindow(self.app.theme, self.app.settings, self.window)
+        self._settings_window.open_at(place)
+
+    def open_sheet(self) -> None:
+        if self._sheet is None:
+            from slipstream_app.windows.sheet import ShortcutSheet
+
+            self._sheet = ShortcutSheet(self.app.theme, self.window)
+        self._sheet.show()
+
+    def save_report(self) -> None:
+        name, _ = QFileDialog.getSaveFileName(
+            self.window, self.tr("Save report"), str(Path.home() / "slipstream-report.txt")
+        )
+        if not name:
+            return
+        from slipstream_app.report import report
+
+        session = self.app.session
+        try:
+            Path(name).write_text(report(session.status, session.choice, self.app.settings), encoding="utf-8")
+        except OSError as error:
+            self.app.banners.show(
+                Banner("report", Kind.ERROR, self.tr("The report could not be saved: {0}").format(error.strerror))
+            )
+
+    @Slot()
+    def show_window(self) -> None:
+        self.window.show()
+        self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.window.raise_()
+        self.window.activateWindow()
+
+    def _find(self, words: str) -> list[Entry]:
+        """What the palette offers."""
+        window, session = self.window, self.app.session
+        found = [
+            Entry(shown(ACTIONS, BY_ID[name].text), partial(window.run, name), written(BY_ID[name].keys[:1]))
+            for name in window.actions_.possible
+            if name != "help.palette" and not name.startswith("edit.")
+        ]
+        pair = self.tr("pair")
+        found += [
+            Entry(self.tr("Load {0}").format(choice.title), partial(session.load, choice), pair)
+            for choice in self.recent.pairs
+            if choice != session.choice
+        ]
+        found.append(Entry(shown(SCREENS, ONBOARDING.label), partial(window.go, ONBOARDING.name)))
+        setting = self.tr("setting")
+        found += [
+            Entry(shown(SETTINGS_CONTEXT, row.label), partial(self.open_settings, row.key), setting)
+            for row in SETTINGS
+            if not row.is_mac_only or mac.IS_MAC
+        ]
+        for screen in window.screens():
+            found += screen.entries(words)
+        return found
+
+    # The server.
+
+    @Slot()
+    def toggle_server(self) -> None:
+        if isinstance(self.app.server.state, ServerOn | ServerStarting):
+            self.app.server.stop()
+        else:
+            self.start_server()
+
+    def start_server(self) -> None:
+        self.app.server.start(server_options(self.app.settings))
+
+    def copy_url(self) -> None:
+        state = self.app.server.state
+        if isinstance(state, ServerOn):
+            QGuiApplication.clipboard().setText(f"{state.url}/v1")
+
+    @Slot(object)
+    def _on_server(self, state: ServerState) -> None:
+        if isinstance(state, ServerRefused):
+            self.app.banners.show(
+                Banner(
+                    "server",
+                    Kind.ERROR,
+                    self.tr("The server could not start: {0}").format(state.error.message),
+                    self.tr("Server settings"),
+                    partial(self.open_settings, "server"),
+                )
+            )
+        elif isinstance(state, ServerOn):
+            self.app.banners.dismiss("server")
+
+    # The engine and the settings.
+
+    @Slot(object)
+    def _on_status(self, status: Status) -> None:
+        choice = self.app.session.choice
+        is_loading = isinstance(status, Loading) and choice is not None
+        self.app.settings.remember(_LOADING, choice.title if is_loading and choice is not None else "")
+        if isinstance(status, Ready):
+            self.app.banners.dismiss("died-loading")
+
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        settings = self.app.settings
+        if key.startswith("appearance/"):
+            apply_settings(settings, self.app.theme)
+        elif key == "general/menu_bar":
+            self._tend_tray()
+        elif key == "general/login_item":
+            self._tend_login_item()
+        elif key == "performance/unload_minutes":
+            self.watch.set_unload_minutes(settings.number(key))
+        elif key == "performance/kv_bits":
+            self.app.session.kv_bits = int(settings.text(key))
+        elif key in ("server/port", "server/network", "server/key", "server/origins") and isinstance(
+            self.app.server.state, ServerOn
+        ):
+            self.start_server()  # again, as it is now wanted
+
+    def _tend_login_item(self) -> None:
+        try:
+            mac.set_login_item(self.app.settings.flag("general/login_item"))
+        except OSError as error:
+            self.app.banners.show(
+                Banner(
+                    "login",
+                    Kind.ERROR,
+                    self.tr("Opening at login could not be changed: {0}").format(error.strerror),
+                )
+            )
+
+    def _tend_tray(self) -> None:
+        is_wanted = self.app.settings.flag("general/menu_bar") and Tray.is_possible()
+        if is_wanted and self.tray is None:
+            self.tray = Tray(self.app, self.recent, self.window.footer, self)
+            self.tray.asked.connect(self._on_tray)
+            self.tray.load_asked.connect(self._on_load)
+            self.tray.item.show()
+        elif not is_wanted and self.tray is not None:
+            self.tray.item.hide()
+            self.tray.deleteLater()
+            self.tray = None
+
+    @Slot(object)
+    def _on_load(self, choice: PairChoice) -> None:
+        self.app.session.load(choice)
+
+    # The end.
+
+    @Slot()
+    def _on_close(self) -> None:
+        """The window's close button: the server goes on, where there is a way back to the window."""
+        if self.tray is not None or mac.IS_MAC:
+            self.window.hide()
+        else:
+            self.quit()
+
+    @Slot()
+    def quit(self) -> bool:
+        """Ask when clients are connected, then end. False when the person would rather not."""
+        if self._is_ending:
+            return True
+        clients = self.app.server.clients
+        if clients and not self._may_quit(clients):
+            return False
+        self._is_ending = True
+        self.window.keep()
+        if self.tray is not None:
+            self.tray.item.hide()
+        for screen in self.window.screens():
+            screen.left()
+            screen.closing()
+        self.window.hide()
+        self.app.settings.remember(_LOADING, "")
+        self.app.settings.sync()
+        self.ended.emit()
+        return True
+
+    def _may_quit(self, clients: int) -> bool:
+        box = QMessageBox(self.window)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setText(self.tr("%n clients are using the server. Quit anyway?", "", clients))
+        quit_ = box.addButton(self.tr("Quit"), QMessageBox.ButtonRole.DestructiveRole)
+        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+        box.exec()
+        return box.clickedButton() is quit_
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is QGuiApplication.instance():
+            if event.type() is QEvent.Type.Quit and not self._is_ending:  # the Dock's, and log-out's
+                return not self.quit()
+            if event.type() is QEvent.Type.ApplicationActivate and mac.IS_MAC and not self._is_ending:
+                self.window.show()
+        return False
+
+
+def apply_settings(settings: Settings, theme: Theme) -> None:
+    scheme = settings.text("appearance/scheme")
+    theme.set_scheme("light" if scheme == "light" else "dark" if scheme == "dark" else "system")
+    theme.set_accent(settings.text("appearance/accent"))
+    theme.set_zoom(settings.number("appearance/zoom"))
+    theme.set_code_family(settings.text("appearance/code_font"))
+    theme.reduces_motion = settings.flag("appearance/reduce_motion")

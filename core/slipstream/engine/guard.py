@@ -1,0 +1,71 @@
+"""The memory guard: refuses what would make the system swap, and gives back what can go before it refuses."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import mlx.core as mx
+
+from slipstream.errors import WontFit
+from slipstream.models.target import Target
+from slipstream.store import memory, shape
+from slipstream.store.memory import Candidate, Limit
+from slipstream.store.sizes import words
+
+logger = logging.getLogger(__name__)
+
+LEAST_ANSWER = 256  # tokens that must have room after a prompt
+
+
+class Guard:
+    """Asked by the engine, on its thread, before a request starts and now and then while it runs.
+
+    `sheds`: what gives memory back when asked, such as a cache of prompts; the cheapest loss first.
+    """
+
+    def __init__(
+        self,
+        config: Candidate,
+        target: Target,
+        limit: Limit,
+        *,
+        kv_bits: int = 0,
+        headroom: Callable[[Limit], int] = memory.headroom,
+    ) -> None:
+        self.sheds: list[Callable[[], None]] = [mx.clear_cache]
+        self._shape = shape.of_config(config.config)
+        self._element_bytes = target.dtype.size
+        self._kv_bits = kv_bits
+        self._limit = limit
+        self._headroom = headroom
+
+    def admit(self, prompt: int, max_tokens: int) -> None:
+        """Room for a prompt of so many tokens and the beginning of its answer.
+
+        Raises WontFit, after everything that can be given back was.
+        """
+        if self._shape is None:
+            return
+        rows = prompt + min(max_tokens, LEAST_ANSWER)
+        needed = self._shape.cache_bytes(rows, self._element_bytes, self._kv_bits)
+        needed += memory.working_bytes(self._shape, rows, self._element_bytes, on_gpu=self._limit.on_gpu)
+        if self.relieve(needed):
+            return
+        room = max(0, self._headroom(self._limit))
+        raise WontFit(
+            f"a prompt of {prompt:,} tokens needs {words(needed)} of memory and {words(room)} are left; "
+            "shorten it, use --kv-bits 8, or choose a smaller model",
+            needed=needed,
+            free=room,
+            prompt_tokens=prompt,
+        )
+
+    def relieve(self, needed: int = 0) -> bool:
+        """Give memory back until so many bytes are free, if need be. Returns whether they are."""
+        for shed in self.sheds:
+            if self._headroom(self._limit) >= needed:
+                return True
+            logger.info("memory is short (%s needed); giving back what can go", words(needed))
+            shed()
+        return self._headroom(self._limit) >= needed

@@ -1,0 +1,118 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="en">
+<context>
+    <name>Actions</name>
+    <message numerus="yes">
+        <source>✓ Identical, %n token(s)</source>
+        <translation>
+            <numerusform>✓ Identical, %n token</numerusform>
+            <numerusform>✓ Identical, %n tokens</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>BannerBar</name>
+    <message numerus="yes">
+        <source>%n messages</source>
+        <translation>
+            <numerusform>%n message</numerusform>
+            <numerusform>%n messages</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ChatScreen</name>
+    <message numerus="yes">
+        <source>Reply finished, %n token(s)</source>
+        <translation>
+            <numerusform>Reply finished, %n token</numerusform>
+            <numerusform>Reply finished, %n tokens</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Send the oldest %n message(s) no longer?</source>
+        <translation>
+            <numerusform>Send the oldest message no longer?</numerusform>
+            <numerusform>Send the oldest %n messages no longer?</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The first %n message(s) are no longer sent to the model.</source>
+        <translation>
+            <numerusform>The first message is no longer sent to the model.</numerusform>
+            <numerusform>The first %n messages are no longer sent to the model.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ModelsScreen</name>
+    <message numerus="yes">
+        <source>%n file(s), {0}, would go.</source>
+        <translation>
+            <numerusform>%n file, {0}, would go.</numerusform>
+            <numerusform>%n files, {0}, would go.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>RaceScreen</name>
+    <message numerus="yes">
+        <source>%n client(s) are being answered: results would be disturbed.</source>
+        <translation>
+            <numerusform>A client is being answered: results would be disturbed.</numerusform>
+            <numerusform>%n clients are being answered: results would be disturbed.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>RecoveryCard</name>
+    <message numerus="yes">
+        <source>Nothing has moved for %n seconds. Restart it; its answers so far are kept.</source>
+        <translation>
+            <numerusform>Nothing has moved for %n second. Restart it; its answers so far are kept.</numerusform>
+            <numerusform>Nothing has moved for %n seconds. Restart it; its answers so far are kept.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>Shell</name>
+    <message numerus="yes">
+        <source>%n clients are using the server. Quit anyway?</source>
+        <translation>
+            <numerusform>%n client is using the server. Quit anyway?</numerusform>
+            <numerusform>%n clients are using the server. Quit anyway?</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>StatsStrip</name>
+    <message numerus="yes">
+        <source>%n token(s)</source>
+        <translation>
+            <numerusform>%n token</numerusform>
+            <numerusform>%n tokens</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>TelemetryScreen</name>
+    <message numerus="yes">
+        <source>%n request(s) under way</source>
+        <translation>
+            <numerusform>%n request under way</numerusform>
+            <numerusform>%n requests under way</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ThinkingCard</name>
+    <message numerus="yes">
+        <source>Thought for {0} s (%n token(s))</source>
+        <translation>
+            <numerusform>Thought for {0} s (%n token)</numerusform>
+            <numerusform>Thought for {0} s (%n tokens)</numerusform>
+        </translation>
+    </message>
+</context>
+</TS>

@@ -1,0 +1,465 @@
+"""The frame around the screens: navigation, pill, banners, recovery, closing, quitting, what is kept."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLineEdit, QListView, QSpinBox, QWidget
+from pytestqt.qtbot import QtBot
+
+from fakes import FakeEngine, Script
+from slipstream.errors import EngineFaulted, ModelIncomplete, WontFit
+from slipstream.events import Done, Failed, Ready, Timings, Working
+from slipstream.types import Options, Request, Text
+from slipstream_app.bridge.pair import PairChoice
+from slipstream_app.bridge.server import ServerOff, ServerOn, ServerRefused
+from slipstream_app.bridge.session import Session
+from slipstream_app.bridge.watch import Watch
+from slipstream_app.main import make_context
+from slipstream_app.models.recent import RecentPairs
+from slipstream_app.models.server_options import server_options
+from slipstream_app.screens.base import AppContext
+from slipstream_app.screens.registry import PLACES
+from slipstream_app.settings import Settings
+from slipstream_app.widgets.banner import Banner, BannerBar, Banners, Kind
+from slipstream_app.widgets.footer import State
+from slipstream_app.widgets.recovery import Cause, cause_of
+from slipstream_app.windows.shell import Shell
+
+HELLO = Request(Text("hello"), Options())
+PAIR = PairChoice("a scripted model", "/nowhere/fake-model")
+
+
+@pytest.fixture
+def loaded(qtbot: QtBot, shell: Shell) -> Shell:
+    shell.show_window()
+    shell.app.session.load(PAIR)
+    qtbot.waitUntil(lambda: isinstance(shell.app.session.status, Ready), timeout=5000)
+    return shell
+
+
+# Places.
+
+
+def test_every_place_opens_by_the_sidebar_and_by_its_key(qtbot: QtBot, loaded: Shell) -> None:
+    window = loaded.window
+    for number, place in enumerate(PLACES):
+        window.sidebar.list.setCurrentIndex(window.sidebar.list.model().index(number, 0))
+        assert window.place == place.name
+    for place in reversed(PLACES):
+        window.actions_[f"view.{place.name}"].trigger()
+        assert window.place == place.name
+        assert window.sidebar.list.currentIndex().data() is not None
+
+
+def test_the_sidebar_shows_icons_alone_in_a_narrow_window(loaded: Shell) -> None:
+    window = loaded.window
+    window.resize(QSize(1280, 800))
+    assert not window.sidebar.is_narrow
+    window.resize(QSize(900, 600))
+    assert window.sidebar.is_narrow
+    assert window.minimumSize() == QSize(880, 560)
+
+
+def test_geometry_and_place_are_kept(qtbot: QtBot, shell: Shell, tmp_path: Path) -> None:
+    shell.show_window()
+    shell.window.resize(QSize(1010, 640))
+    shell.window.go("models")
+    shell.window.toggle_sidebar()
+    shell.quit()
+    again = Session(lambda _: FakeEngine())
+    context = make_context(again, Settings(tmp_path / "settings.ini"), tmp_path / "again")
+    second = Shell(context, tmp_path / "log")
+    assert second.window.height() == 640  # the test screen is too small for the width
+    assert not second.window.sidebar.isVisibleTo(second.window)
+    assert context.settings.recall("screen") == "models"
+    second.quit()
+    assert again.stop()
+    context.history.close()
+    context.speeds.close()
+    second.window.deleteLater()
+
+
+# The pair.
+
+
+def test_the_pill_says_what_is_loaded_and_the_popover_loads_another(qtbot: QtBot, loaded: Shell) -> None:
+    window = loaded.window
+    assert "a scripted model" in window.pill.text()
+    window.open_popover()
+    popover = window.popover
+    popover.search.setText("smollm")
+    assert popover.list.model().rowCount() == 1
+    popover.search.setText("zzz")
+    assert popover.nothing.isVisible()
+    assert not popover.load.isEnabled()
+    popover.search.setText("")
+    qtbot.keyClick(popover, Qt.Key.Key_Down)
+    with qtbot.waitSignal(popover.load_asked) as asked:
+        qtbot.mouseClick(popover.load, Qt.MouseButton.LeftButton)
+    assert asked.args is not None
+    assert asked.args[0] != PAIR
+
+
+def test_unload_empties_the_pill(qtbot: QtBot, loaded: Shell) -> None:
+    loaded.window.run("model.unload")
+    qtbot.waitUntil(lambda: "No model" in loaded.window.pill.text(), timeout=5000)
+    assert not loaded.window.actions_["model.unload"].isEnabled()
+    loaded.window.run("model.load")
+    qtbot.waitUntil(lambda: isinstance(loaded.app.session.status, Ready), timeout=5000)
+
+
+def test_recent_pairs_survive_and_bad_ones_are_dropped(qtbot: QtBot, loaded: Shell) -> None:
+    app = loaded.app
+    assert RecentPairs(app.session, app.settings).pairs[0] == PAIR
+    app.settings.remember("recent_pairs", '[{"title": "x", "colour": "red"}]')
+    assert [pair.target for pair in RecentPairs(app.session, app.settings).pairs] == [None]
+
+
+# The footer.
+
+
+def test_the_footer_tells_state_speed_and_share(qtbot: QtBot, loaded: Shell, engine: FakeEngine) -> None:
+    footer = loaded.window.footer
+    assert footer.state is State.READY
+    timings = Timings(0.0, 0.0, 0.6, 1.4, 791, 0, 101, 40)  # P22: 100 intervals in 0.8 s
+    engine.script = Script(pieces=("One", ", two"), timings=timings)
+    done: list[object] = []
+    loaded.app.bus.said.connect(lambda _, event: done.append(event))
+    loaded.app.session.submit(HELLO)
+    qtbot.waitUntil(lambda: bool(done) and isinstance(done[-1], Done), timeout=5000)
+    footer.refresh()
+    assert footer.speed == "125.0 tok/s"
+    assert footer.share.endswith("% accepted")
+
+
+def test_nothing_ticks_while_the_window_is_hidden(qtbot: QtBot, loaded: Shell, engine: FakeEngine) -> None:
+    engine.script = Script(blocks_after=1)
+    loaded.app.session.submit(HELLO)
+    qtbot.waitUntil(lambda: isinstance(loaded.app.session.status, Working), timeout=5000)
+    footer = loaded.window.footer
+    assert footer._timer.isActive()
+    loaded.window.hide()
+    assert not footer._timer.isActive()
+    engine.released.set()
+    qtbot.waitUntil(lambda: isinstance(loaded.app.session.status, Ready), timeout=5000)
+    assert not loaded.watch._look.isActive()
+
+
+# Banners.
+
+
+def test_the_worst_banner_comes_first_and_an_action_closes_it(qtbot: QtBot, context: AppContext) -> None:
+    banners, ran = Banners(), list[str]()
+    bar = BannerBar(context.theme, banners)
+    qtbot.addWidget(bar)
+    assert not bar.isVisibleTo(bar)
+    banners.show(Banner("a", Kind.INFO, "For your information"))
+    banners.show(Banner("b", Kind.ERROR, "It broke", "Mend", lambda: ran.append("mended"), "because"))
+    banners.show(Banner("b", Kind.ERROR, "It broke again", "Mend", lambda: ran.append("mended"), "because"))
+    assert len(banners) == 2
+    assert bar.accessibleName() == "It broke again"
+    bar.show()
+    bar.details.click()
+    bar.action.click()
+    assert ran == ["mended"]
+    assert bar.accessibleName() == "For your information"
+    bar.close_button.click()
+    assert len(banners) == 0
+    assert bar.isHidden()
+
+
+# Faults.
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (
+            EngineFaulted("the model failed (RuntimeError: [METAL] Command buffer execution failed); reload it"),
+            Cause.METAL,
+        ),
+        (
+            EngineFaulted("the model failed (RuntimeError: [malloc] Unable to allocate 9 bytes); reload it"),
+            Cause.MEMORY,
+        ),
+        (WontFit("needs 30 GB"), Cause.MEMORY),
+        (ModelIncomplete("shard 3 is missing"), Cause.FILE),
+        (EngineFaulted("the model failed (KeyError: 3); reload it"), Cause.UNKNOWN),
+    ],
+)
+def test_the_cause_is_guessed_from_code_and_words(error: EngineFaulted, cause: Cause) -> None:
+    assert cause_of(error) is cause
+
+
+def test_a_failed_forward_faults_the_engine_not_the_window(qtbot: QtBot, loaded: Shell, engine: FakeEngine) -> None:
+    window = loaded.window
+    engine.script = Script(breaks_after=1)
+    loaded.app.session.submit(HELLO)
+    qtbot.waitUntil(window.recovery.isVisible, timeout=5000)
+    assert window.footer.state is State.CRASHED
+    assert "stopped" in window.pill.text()
+    window.go("models")  # it all still works
+    window.recovery.details.click()
+    assert window.recovery.log.isVisible()
+    engine.script = Script()
+    window.recovery.safe.click()
+    qtbot.waitUntil(lambda: isinstance(loaded.app.session.status, Ready), timeout=5000)
+    assert not window.recovery.isVisible()
+    assert "safe mode" in window.pill.text()
+    info = loaded.app.session.info
+    assert info is not None
+
+
+def test_p13_a_stuck_engine_is_seen_and_a_restart_works(qtbot: QtBot, loaded: Shell, engine: FakeEngine) -> None:
+    window, session = loaded.window, loaded.app.session
+    loaded.watch = Watch(loaded.app.bus, loaded, stalled_after_s=0.2, look_ms=50)
+    loaded.watch.stalled.connect(window.show_stall)
+    loaded.watch.moved.connect(window.hide_stall)
+    loaded.start_server()
+    qtbot.waitUntil(lambda: isinstance(loaded.app.server.state, ServerOn), timeout=20000)
+    engine.script = Script(pieces=("a",) * 20, blocks_after=10)
+    ends: list[object] = []
+    loaded.app.bus.said.connect(lambda _, event: ends.append(event) if isinstance(event, Done | Failed) else None)
+    session.submit(HELLO)
+    qtbot.waitUntil(window.recovery.isVisible, timeout=5000)
+    assert window.recovery.cause is Cause.STUCK
+    window.go("models")  # the window stays usable
+    window.recovery.reload.click()
+    qtbot.waitUntil(lambda: len(ends) == 1, timeout=5000)
+    assert isinstance(ends[0], Failed)
+    engine.script = Script()
+    qtbot.waitUntil(lambda: isinstance(session.status, Ready), timeout=5000)
+    session.submit(HELLO)
+    qtbot.waitUntil(lambda: len(ends) == 2, timeout=5000)
+    assert isinstance(ends[1], Done)
+    state = loaded.app.server.state
+    assert isinstance(state, ServerOn)
+    assert httpx.get(f"{state.url}/health").json()["status"] == "ok"
+    assert not window.recovery.isVisible()
+    engine.released.set()
+
+
+def test_a_slow_model_that_moves_again_takes_the_card_away(qtbot: QtBot, loaded: Shell, engine: FakeEngine) -> None:
+    watch = Watch(loaded.app.bus, loaded, stalled_after_s=0.1, look_ms=20)
+    watch.stalled.connect(loaded.window.show_stall)
+    watch.moved.connect(loaded.window.hide_stall)
+    engine.script = Script(pieces=("a", "b"), blocks_after=1)
+    loaded.app.session.submit(HELLO)
+    qtbot.waitUntil(loaded.window.recovery.isVisible, timeout=5000)
+    engine.released.set()
+    qtbot.waitUntil(lambda: not loaded.window.recovery.isVisible(), timeout=5000)
+
+
+def test_an_idle_model_is_unloaded_when_that_is_wanted(qtbot: QtBot, loaded: Shell) -> None:
+    loaded.app.settings.set("performance/unload_minutes", 5)
+    assert loaded.watch._idle.isActive()
+    assert loaded.watch._idle.interval() == 300_000
+    with qtbot.waitSignal(loaded.watch.idle):
+        loaded.watch._idle.setInterval(1)
+    qtbot.waitUntil(lambda: loaded.app.session.choice is None, timeout=5000)
+    loaded.app.settings.set("performance/unload_minutes", 0)
+    assert not loaded.watch._idle.isActive()
+
+
+# The server's switches (P17).
+
+
+def test_the_network_is_not_let_in_without_a_key(qtbot: QtBot, loaded: Shell) -> None:
+    settings = loaded.app.settings
+    assert server_options(settings).host == "127.0.0.1"
+    assert server_options(settings).key is None
+    settings.set("server/network", True)
+    options = server_options(settings)
+    assert options.host == "0.0.0.0"
+    assert options.key is not None
+    assert len(options.key) > 24
+    assert settings.text("server/key") == options.key
+    # Taken away while the network is in: made again, never none.
+    settings.set("server/key", "")
+    assert server_options(settings).key
+
+
+def test_p17_the_server_in_the_app_keeps_strangers_out(qtbot: QtBot, loaded: Shell) -> None:
+    settings, server = loaded.app.settings, loaded.app.server
+    settings.set("server/key", "a-secret-key")
+    loaded.toggle_server()
+    qtbot.waitUntil(lambda: isinstance(server.state, ServerOn), timeout=20000)
+    state = server.state
+    assert isinstance(state, ServerOn)
+    right = {"authorization": "Bearer a-secret-key"}
+    assert httpx.get(f"{state.url}/v1/models", headers={"host": "evil.example:8080", **right}).status_code == 403
+    evil = {"origin": "https://evil.example", **right}
+    assert httpx.get(f"{state.url}/v1/models", headers=evil).status_code == 403
+    assert httpx.get(f"{state.url}/v1/models", headers=right).status_code == 200
+    refused = httpx.get(f"{state.url}/admin/status")
+    assert refused.status_code == 401
+    assert "a-secret-key" not in refused.text
+    loaded.toggle_server()
+    qtbot.waitUntil(lambda: isinstance(server.state, ServerOff), timeout=5000)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{state.url}/health")
+
+
+def test_a_taken_port_is_a_banner_with_the_way_to_the_settings(qtbot: QtBot, loaded: Shell) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen(1)
+        loaded.app.settings.set("server/port", taken.getsockname()[1])
+        loaded.toggle_server()
+        qtbot.waitUntil(lambda: isinstance(loaded.app.server.state, ServerRefused), timeout=20000)
+    banner = loaded.app.banners.current
+    assert banner is not None
+    assert "cannot be used" in banner.text
+    assert banner.run is not None
+    banner.run()
+    assert loaded._settings_window is not None
+    assert loaded._settings_window.isVisible()
+    loaded._settings_window.close()
+
+
+# The end.
+
+
+def test_closing_keeps_serving_where_there_is_a_way_back(
+    qtbot: QtBot, loaded: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slipstream_app.windows.shell.mac.IS_MAC", True)
+    ended: list[bool] = []
+    loaded.ended.connect(lambda: ended.append(True))
+    loaded.toggle_server()
+    qtbot.waitUntil(lambda: isinstance(loaded.app.server.state, ServerOn), timeout=20000)
+    loaded.window.close()
+    assert not loaded.window.isVisible()
+    assert not ended
+    state = loaded.app.server.state
+    assert isinstance(state, ServerOn)
+    answer = httpx.get(f"{state.url}/health")
+    assert answer.json()["status"] == "ok"
+    loaded.run("open")
+    assert loaded.window.isVisible()
+
+
+def test_closing_ends_the_app_where_there_is_none(qtbot: QtBot, loaded: Shell) -> None:
+    with qtbot.waitSignal(loaded.ended):
+        loaded.window.close()
+
+
+def test_quitting_in_a_prefill_is_quick_and_ends_the_job(qtbot: QtBot, loaded: Shell, engine: FakeEngine) -> None:
+    engine.script = Script(prefill_chunks=1000, prefill_s=0.05)
+    ends: list[object] = []
+    job = loaded.app.session.submit(HELLO, sink=lambda event: ends.append(event) if isinstance(event, Done) else None)
+    qtbot.waitUntil(lambda: engine.prefilled > 0, timeout=5000)
+    began = time.monotonic()
+    loaded.quit()
+    assert loaded.app.session.stop()
+    assert time.monotonic() - began < 2  # ux.md 2; a bound, not a measurement
+    assert job.is_cancelled
+    assert len(ends) == 1
+
+
+def test_quitting_asks_when_clients_are_connected(
+    qtbot: QtBot, loaded: Shell, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def refuse(clients: int) -> bool:
+        asked.append(clients)
+        return False
+
+    monkeypatch.setattr(loaded, "_may_quit", refuse)
+    monkeypatch.setattr(type(loaded.app.server), "clients", property(lambda _: 2))
+    ended: list[bool] = []
+    loaded.ended.connect(lambda: ended.append(True))
+    assert not loaded.quit()
+    assert asked == [2]
+    assert not ended
+    monkeypatch.setattr(loaded, "_may_quit", lambda _: True)
+    assert loaded.quit()
+    assert ended
+
+
+def test_the_question_at_quitting_says_how_many(qtbot: QtBot, loaded: Shell) -> None:
+    from PySide6.QtCore import QTimer
+    from PySide6.QtWidgets import QMessageBox
+
+    said: list[str] = []
+
+    def answer() -> None:
+        box = QApplication.activeModalWidget()
+        assert isinstance(box, QMessageBox)
+        said.append(box.text())
+        box.reject()
+
+    QTimer.singleShot(50, answer)
+    assert not loaded._may_quit(2)
+    assert said == ["2 clients are using the server. Quit anyway?"]
+
+
+def test_a_pair_that_killed_the_app_is_not_loaded_again(qtbot: QtBot, shell: Shell) -> None:
+    shell.app.settings.remember("welcomed", 1)
+    shell.app.settings.remember("loading_pair", "a huge model")
+    shell.open()
+    qtbot.waitUntil(lambda: shell.app.banners.current is not None, timeout=5000)
+    banner = shell.app.banners.current
+    assert banner is not None
+    assert "a huge model" in banner.text
+    assert shell.app.session.choice is None
+
+
+def test_the_first_start_welcomes_and_loads_the_built_in_pair(qtbot: QtBot, shell: Shell) -> None:
+    shell.open()
+    qtbot.waitUntil(lambda: isinstance(shell.app.session.status, Ready), timeout=5000)
+    assert shell.window.place == "onboarding"
+    choice = shell.app.session.choice
+    assert choice is not None
+    assert choice.target is None
+
+
+# Reach.
+
+
+def test_everything_is_reached_by_keyboard_and_has_a_name(qtbot: QtBot, loaded: Shell) -> None:
+    loaded.open_settings()
+    loaded.open_sheet()
+    roots: list[QWidget] = [
+        loaded.window.toolbar,
+        loaded.window.sidebar,
+        loaded.window.popover,
+        loaded.window.recovery,
+        loaded.palette,
+        *(window for window in (loaded._settings_window, loaded._sheet) if window is not None),
+    ]
+    for root in roots:
+        for widget in root.findChildren(QWidget):
+            if isinstance(widget, QAbstractButton | QLineEdit | QComboBox | QSpinBox | QListView):
+                inside = isinstance(widget.parent(), QComboBox | QSpinBox | QLineEdit)
+                if inside or widget.objectName().startswith("qt_"):
+                    continue  # a part of another control
+                if isinstance(widget, QListView) and widget.window() is not root.window():
+                    continue  # a combo box's own list
+                words = widget.accessibleName() or (widget.text() if isinstance(widget, QAbstractButton) else "")
+                assert words, (type(widget).__name__, root)
+    for root in (loaded._settings_window, loaded._sheet):
+        assert root is not None
+        root.close()
+
+
+def test_tab_walks_from_the_sidebar_through_the_toolbar(qtbot: QtBot, loaded: Shell) -> None:
+    window = loaded.window
+    window.sidebar.list.setFocus()
+    seen: list[QWidget] = []
+    for _ in range(6):
+        focus = QApplication.focusWidget()
+        assert focus is not None
+        seen.append(focus)
+        qtbot.keyClick(focus, Qt.Key.Key_Tab)
+    assert window.pill in seen
+    assert window.search in seen
+    assert seen.index(window.pill) < seen.index(window.search)

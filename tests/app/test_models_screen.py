@@ -1,0 +1,289 @@
+"""The Models screen on a scripted store: every state of a pair and of a download."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from pytestqt.qtbot import QtBot
+
+from app.scripted_store import DRAFTER, GB, ScriptedStore
+from slipstream.errors import InvalidRequest
+from slipstream_app.bridge.pair import BUILT_IN
+from slipstream_app.models.pairs import CONTEXTS, PEAK, STATE, DownloadState, Fetch, FitWord, Missing
+from slipstream_app.models.sizes import size_text
+from slipstream_app.models.store import open_store
+from slipstream_app.screens.base import AppContext
+from slipstream_app.screens.models import DOWNLOADS, SUGGESTED, ModelsScreen
+
+
+@pytest.fixture
+def store() -> ScriptedStore:
+    return ScriptedStore(lambda _: None)
+
+
+@pytest.fixture
+def screen(qtbot: QtBot, context: AppContext, store: ScriptedStore) -> Iterator[ModelsScreen]:
+    def open_(notify: object) -> ScriptedStore:
+        store.notify = notify  # pyright: ignore[reportAttributeAccessIssue]
+        return store
+
+    made = ModelsScreen(context, open_=open_)
+    qtbot.addWidget(made)
+    made.resize(1000, 700)
+    made.show()
+    yield made
+    made.closing()
+    assert store.asked[-1] == ("close", None)
+
+
+def visit(qtbot: QtBot, screen: ModelsScreen) -> None:
+    screen.visited(None)
+    qtbot.waitUntil(lambda: any(screen.table.fit_of(row) for row in screen.table.everything), timeout=5000)
+
+
+def choose(screen: ModelsScreen, key: str) -> None:
+    number = screen.table.number_of(key)
+    assert number is not None, key
+    screen.view.selectRow(number)
+
+
+def cell(screen: ModelsScreen, key: str, column: int) -> str:
+    number = screen.table.number_of(key)
+    assert number is not None, key
+    return str(screen.table.index(number, column).data())
+
+
+def test_before_the_answer_it_looks(screen: ModelsScreen) -> None:
+    assert screen.nothing.text() == "Looking…"
+    assert not screen.panel.isVisible()
+
+
+def test_pairs_are_listed_with_their_fit_in_words(qtbot: QtBot, screen: ModelsScreen) -> None:
+    visit(qtbot, screen)
+    assert screen.table.rowCount() == 4
+    assert cell(screen, "qwen", PEAK) == "fits, 23.1 GB / 36.0 GB"
+    assert cell(screen, "qwen", STATE) == "Ready"
+    assert cell(screen, "gemma", STATE) == "Drafter missing"
+    assert cell(screen, "wrong", STATE) == "Cannot be used"
+    index = screen.table.index(1, STATE)
+    assert index.data(Qt.ItemDataRole.AccessibleTextRole) == "State: Ready"
+    screen.sections.choose(SUGGESTED)
+    assert screen.table.rowCount() == 2
+    assert cell(screen, "glm", PEAK).startswith("too large")
+    assert cell(screen, "small", PEAK) == "unknown"
+
+
+def test_the_bar_follows_the_context(qtbot: QtBot, screen: ModelsScreen) -> None:
+    visit(qtbot, screen)
+    choose(screen, "qwen")
+    assert "Fits at 32,768 tokens" in screen.fit_words.text()
+    assert screen.bar.isVisible()
+    screen.context.setValue(CONTEXTS.index(131_072))
+    qtbot.waitUntil(
+        lambda: "131,072" in screen.fit_words.text() and "more than" in screen.fit_words.text(), timeout=5000
+    )
+    assert "It fits up to" in screen.fit_words.text()
+    assert screen.fit_words.property("role") == "bad"
+    assert sum(part.bytes for part in screen.bar.parts) > 36 * GB
+
+
+def test_search_and_fits_only(qtbot: QtBot, screen: ModelsScreen) -> None:
+    visit(qtbot, screen)
+    screen.search.setText("gemma 8-bit")
+    assert screen.table.rowCount() == 1
+    screen.search.setText("nothing like it")
+    assert screen.nothing.text() == "No pair matches."
+    assert screen.nothing.isVisible()
+    assert not screen.panel.isVisible()
+    screen.search.clear()
+    screen.sections.choose(SUGGESTED)
+    screen.fits_only.click()
+    assert screen.table.rowCount() == 0
+
+
+def test_nothing_found_says_where_to_look(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
+    store.rows = ()
+    screen.visited(None)
+    qtbot.waitUntil(lambda: "Nothing was found" in screen.nothing.text(), timeout=5000)
+
+
+def test_a_pair_that_cannot_be_used_says_why(qtbot: QtBot, screen: ModelsScreen) -> None:
+    visit(qtbot, screen)
+    choose(screen, "wrong")
+    assert "trained for hidden size 4096" in screen.problem.text()
+    assert not screen.load.isVisible()
+
+
+def test_a_pair_is_loaded_and_unloaded(qtbot: QtBot, screen: ModelsScreen, context: AppContext) -> None:
+    visit(qtbot, screen)
+    choose(screen, "built in")
+    screen.load.click()
+    assert context.session.choice == BUILT_IN
+    qtbot.waitUntil(lambda: cell(screen, "built in", STATE) == "Loaded", timeout=5000)
+    qtbot.waitUntil(lambda: screen.load.text() == "Unload", timeout=5000)
+    assert screen.race.isVisible()
+    with qtbot.waitSignal(context.navigator.asked) as asked:
+        screen.race.click()
+    assert asked.args is not None
+    assert asked.args[0] == "race"
+    screen.load.click()
+    qtbot.waitUntil(lambda: cell(screen, "built in", STATE) == "Ready", timeout=5000)
+    assert context.session.choice is None
+
+
+def test_deleting_shows_every_file_first(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
+    visit(qtbot, screen)
+    choose(screen, "built in")
+    assert not screen.delete.isVisible()
+    choose(screen, "qwen")
+    screen.delete.click()
+    qtbot.waitUntil(screen.removal.isVisible, timeout=5000)
+    assert screen.removal_files.toPlainText().splitlines() == [
+        "/models/qwen/model.safetensors  17.0 GB",
+        "/models/qwen/config.json  700 B",
+    ]
+    assert "shared with LM Studio" in screen.removal_words.text()
+    screen.keep.click()
+    assert ("remove", "Qwen3.8 27B + DFlash 2") not in store.asked
+    screen.delete.click()
+    qtbot.waitUntil(screen.removal.isVisible, timeout=5000)
+    choose(screen, "gemma")  # another choice takes the question back
+    assert not screen.removal.isVisible()
+    choose(screen, "qwen")
+    screen.delete.click()
+    qtbot.waitUntil(screen.removal.isVisible, timeout=5000)
+    screen.remove.click()
+    qtbot.waitUntil(lambda: screen.table.number_of("qwen") is None, timeout=5000)
+    assert screen.app.banners.current is not None
+    assert screen.app.banners.current.text == "Qwen3.8 27B + DFlash 2: in the Bin"
+
+
+def test_a_missing_half_is_named_with_its_size_and_fetched(
+    qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore
+) -> None:
+    visit(qtbot, screen)
+    choose(screen, "gemma")
+    assert screen.get.text() == "Get 1.4 GB"
+    assert screen.load.isVisible()  # it runs without the drafter too
+    screen.get.click()
+    assert ("start", DRAFTER) in store.asked
+    qtbot.waitUntil(lambda: DRAFTER.repo in screen.downloads, timeout=5000)
+    assert screen.sections.index == DOWNLOADS
+    card = screen.downloads[DRAFTER.repo]
+    assert card.words.text() == "Waiting behind another download"
+    files = (("model.safetensors", 5 * 10**8, GB),)
+    store.notify(DownloadState(DRAFTER.repo, Fetch.RUNNING, 5 * 10**8, GB, files, 10**7, 50.0))
+    qtbot.waitUntil(lambda: card.bar.value() == 500, timeout=5000)
+    assert card.words.text() == "500 MB of 1.0 GB, 10.0 MB a second, about 50 s left"
+    assert card.files.text() == "model.safetensors"
+    assert screen.sections._group.button(DOWNLOADS).text() == "Downloads (1)"
+    card.switch.click()
+    qtbot.waitUntil(lambda: card.switch.text() == "Resume", timeout=5000)
+    assert "300 MB of 1.0 GB are kept" in card.words.text()
+    card.switch.click()
+    assert store.asked[-1] == ("start", DRAFTER)
+    looked = len(screen.table.everything)
+    store.rows = tuple(row for row in store.rows if row.key != "wrong")
+    store.notify(DownloadState(DRAFTER.repo, Fetch.DONE, GB, GB))
+    qtbot.waitUntil(lambda: len(screen.table.everything) == looked - 1, timeout=5000)  # the disk is read anew
+    assert card.words.text() == "Downloaded and checked"
+    assert not card.switch.isVisible()
+
+
+def test_a_pair_that_is_not_here_can_be_checked_before_it_is_fetched(
+    qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore
+) -> None:
+    visit(qtbot, screen)
+    screen.sections.choose(SUGGESTED)
+    choose(screen, "glm")
+    assert not screen.check.isVisible()  # its weights alone are too large
+    choose(screen, "small")
+    assert "not known" in screen.fit_words.text()
+    store.refuses = InvalidRequest("there is no connection to the hub")
+    screen.check.click()
+    qtbot.waitUntil(lambda: screen.app.banners.current is not None, timeout=5000)
+    store.refuses = None
+    screen.check.click()
+    qtbot.waitUntil(lambda: "Fits at" in screen.fit_words.text(), timeout=5000)
+    assert not screen.check.isVisible()
+
+
+def test_a_download_of_an_earlier_run_can_be_resumed(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
+    store.left = (DownloadState("old/one", Fetch.PAUSED, 3 * 10**8, GB),)
+    visit(qtbot, screen)
+    assert screen.downloads["old/one"].switch.text() == "Resume"
+    screen.downloads["old/one"].switch.click()
+    assert store.asked[-1] == ("start", Missing("old/one", None))
+
+
+def test_p20_gated_and_offline_have_their_own_way_out(
+    qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore, context: AppContext
+) -> None:
+    visit(qtbot, screen)
+    gated = DownloadState("a/gated", Fetch.FAILED, words="accept its terms", page="https://hub.example/a/gated")
+    store.notify(gated)
+    store.notify(DownloadState("b/offline", Fetch.FAILED, words="there is no connection", is_offline=True))
+    qtbot.waitUntil(lambda: "b/offline" in screen.downloads, timeout=5000)
+    screen.sections.choose(DOWNLOADS)
+    assert screen.downloads["a/gated"].page.isVisible()
+    assert not screen.downloads["b/offline"].page.isVisible()
+    assert context.banners.current is not None
+    assert context.banners.current.text == "Downloads need a connection."
+
+
+def test_a_refusal_is_said(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore, context: AppContext) -> None:
+    visit(qtbot, screen)
+    store.refuses = InvalidRequest("there is no room: 20 GB are needed, 3 GB are free")
+    choose(screen, "gemma")
+    screen.get.click()
+    assert context.banners.current is not None
+    assert "there is no room" in context.banners.current.text
+
+
+def test_a_folder_that_is_dropped_is_indexed_where_it_is(
+    qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore, tmp_path: Path
+) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(tmp_path)), QUrl("https://example.org/")])
+    move, left = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    drop = QDropEvent(QPoint(5, 5).toPointF(), move, data, left, Qt.KeyboardModifier.NoModifier)
+    screen.dropEvent(drop)
+    qtbot.waitUntil(lambda: ("add", tmp_path) in store.asked, timeout=5000)
+    assert len([what for what, _ in store.asked if what == "add"]) == 1
+
+
+def test_a_race_leaves_its_speed_here(qtbot: QtBot, screen: ModelsScreen, context: AppContext) -> None:
+    context.settings.remember(f"speedup/{BUILT_IN.title}", "2.67×")
+    visit(qtbot, screen)
+    assert cell(screen, "built in", 4) == "2.67×"
+    assert cell(screen, "qwen", 4) == "not measured"
+
+
+def test_a_place_can_be_asked_for(qtbot: QtBot, screen: ModelsScreen) -> None:
+    screen.visited("suggested")
+    assert screen.sections.index == SUGGESTED
+    screen.visited("qwen3")
+    assert screen.search.text() == "qwen3"
+
+
+def test_the_real_store_knows_the_built_in_pair(qapp: object) -> None:
+    store = open_store(lambda _: None)
+    try:
+        rows = [row for row in store.pairs() if row.is_built_in]
+        assert len(rows) == 1
+        assert rows[0].is_ready
+        assert not rows[0].is_removable
+        assert store.fit(rows[0], 4096, 0).word in FitWord
+        with pytest.raises(InvalidRequest, match="part of Slipstream"):
+            store.plan_removal(rows[0])
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (10**9, "1.0 GB")])
+def test_sizes_are_the_finders(count: int, words: str) -> None:
+    assert size_text(count) == words

@@ -1,0 +1,315 @@
+"""Race: real races through the app's own session, on scripted engines and on a tiny model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from fakes import FakeEngine, FakeTokeniser, Script
+from server.requests import chat_body, open_stream
+from slipstream.engine.engine import Pair, open_engine
+from slipstream.errors import EngineFaulted
+from slipstream.jobs import Job
+from slipstream.measure.verdict import Verdict
+from slipstream.server import tokenising
+from slipstream.types import Chat, Mode, Request, Text
+from slipstream_app.bridge.pair import PairChoice
+from slipstream_app.bridge.server import ServerOn, ServerOptions
+from slipstream_app.bridge.session import Session
+from slipstream_app.main import make_context
+from slipstream_app.models import power
+from slipstream_app.models.race import Replay
+from slipstream_app.screens.base import AppContext
+from slipstream_app.screens.race import RaceScreen
+from slipstream_app.settings import Settings
+from tiny_runs import write_target
+
+Says = Callable[[Job], Script]
+
+
+@pytest.fixture
+def screen(qtbot: QtBot, context: AppContext) -> Iterator[RaceScreen]:
+    made = RaceScreen(context)
+    qtbot.addWidget(made)
+    made.resize(1000, 700)
+    made.trials.setValue(2)
+    made.show()
+    yield made
+    made.closing()
+
+
+def by_mode(fast: tuple[str, ...], slow: tuple[str, ...]) -> Says:
+    def script(job: Job) -> Script:
+        is_plain = job.request.options.mode is Mode.BASELINE
+        return Script(pieces=slow if is_plain else fast, round_s=0.01)
+
+    return script
+
+
+SAME = by_mode(("abc", "def", "ghi"), tuple("abcdefghi"))
+
+
+def run(qtbot: QtBot, screen: RaceScreen) -> None:
+    screen.toggle()
+    assert screen.runner.is_running
+    qtbot.waitUntil(lambda: not screen.runner.is_running, timeout=30_000)
+
+
+def test_without_a_model_it_offers_one(qtbot: QtBot, screen: RaceScreen) -> None:
+    assert screen.notice.text() == "No model is loaded."
+    assert not screen.start.isEnabled()
+    assert screen.commands() == {}
+    screen.toggle()
+    assert not screen.runner.is_running
+
+
+def test_an_identical_race_claims_its_speed_with_its_spread(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = SAME
+    assert screen.arms == (Mode.BASELINE, Mode.DSPARK)
+    assert "race.toggle" in screen.commands()
+    run(qtbot, screen)
+    assert screen.result is not None
+    assert screen.result.race.verdict is Verdict.IDENTICAL
+    assert screen.grade.text() == "Identical output, 9 tokens, 2 of 2 comparisons"
+    assert "DSpark" in screen.sentence.text()
+    assert "×" in screen.cards[Mode.DSPARK].against.value.text()
+    assert screen.cards[Mode.DSPARK].badge.text() == "Fastest"
+    assert screen.cards[Mode.BASELINE].shown == "abcdefghi"
+    assert not screen.marked.isVisible()
+    # Warm-up runs come first, then the order rotates.
+    asked = [job.request.options.mode for job in engine.jobs]
+    plain, draft = Mode.BASELINE, Mode.DSPARK
+    assert asked == [plain, draft, plain, draft, draft, plain]
+    assert isinstance(engine.jobs[0].request.prompt, Chat)
+    assert engine.jobs[0].request.prompt.template == {"enable_thinking": False}
+
+
+def test_the_telemetry_knows_whose_jobs_they_were(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = SAME
+    run(qtbot, screen)
+    assert ready.telemetry.sources == ("race",)
+
+
+def test_different_output_hides_the_speed_and_offers_no_winner(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = by_mode(("abc", "def"), tuple("abcdefghi"))  # ends too early
+    run(qtbot, screen)
+    assert screen.grade.text() == "Different"
+    assert screen.grade.property("role") == "bad"
+    assert "no speed-up is claimed" in screen.sentence.text()
+    assert "×" not in screen.sentence.text()
+    assert not screen.cards[Mode.DSPARK].against.isVisible()
+    assert not screen.use.isVisible()
+
+
+def test_plain_that_does_not_repeat_itself_is_said(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    def unsteady(job: Job) -> Script:
+        is_late = job.request.options.mode is Mode.BASELINE and len(engine.jobs) > 4
+        return Script(pieces=tuple("abc" if is_late else "abcd"))
+
+    engine.script = unsteady
+    run(qtbot, screen)
+    assert "Plain decoding does not repeat itself" in screen.sentence.text()
+    assert screen.cards[Mode.BASELINE].badge.text() == "Does not repeat itself"
+    assert not screen.use.isVisible()
+
+
+def test_it_stops_and_concludes_nothing(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = Script(pieces=("word ",) * 1000, round_s=0.01)
+    screen.tokens.setValue(8000)
+    screen.toggle()
+    qtbot.waitUntil(lambda: screen.cards[Mode.BASELINE].shown.startswith("word"), timeout=5000)
+    assert screen.start.text() == "Stop"
+    assert screen.progress.isVisible()
+    screen.toggle()
+    qtbot.waitUntil(lambda: not screen.runner.is_running, timeout=5000)
+    assert "Nothing is concluded" in screen.notice.text()
+    assert screen.result is None
+    assert screen.start.isEnabled()  # and it can start anew
+    engine.script = SAME
+    run(qtbot, screen)
+    assert screen.result is not None
+
+
+def test_an_engine_that_breaks_ends_the_race_with_a_sentence(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = Script(pieces=tuple("abc"), fails_after=(1, EngineFaulted("the model failed; reload it")))
+    screen.toggle()
+    qtbot.waitUntil(lambda: not screen.runner.is_running, timeout=5000)
+    assert "the model failed; reload it" in screen.notice.text()
+    engine.script = SAME
+    run(qtbot, screen)
+    assert screen.result is not None
+
+
+def test_one_arm_alone_is_no_race(qtbot: QtBot, screen: RaceScreen, ready: AppContext) -> None:
+    screen.arm_buttons[Mode.DSPARK].click()
+    assert screen.arms == (Mode.BASELINE,)
+    assert "two arms" in screen.notice.text()
+    assert not screen.start.isEnabled()
+    screen.arm_buttons[Mode.LOOKUP].click()
+    assert screen.start.isEnabled()
+    assert not screen.arm_buttons[Mode.BASELINE].isEnabled()
+
+
+def test_the_replay_plays_the_recorded_times(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = SAME
+    run(qtbot, screen)
+    assert screen.replay is not None
+    assert [text for text, _ in screen.replay.at(screen.replay.seconds)] == ["abcdefghi"] * 2
+    firsts = [text for text, _ in screen.replay.at(0.0)]
+    assert firsts == ["a", "abc"]
+    assert Replay(()).seconds == 0
+    screen.replay_button.click()
+    assert "separate runs" in screen.notice.text()
+    qtbot.waitUntil(lambda: screen.replay_button.text() == "Replay side by side", timeout=5000)
+    assert screen.cards[Mode.BASELINE].shown == "abcdefghi"
+
+
+def test_with_less_motion_the_replay_jumps(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = SAME
+    run(qtbot, screen)
+    ready.settings.set("appearance/reduce_motion", True)
+    screen.play()
+    assert "9 tokens after" in screen.cards[Mode.BASELINE].state.text()
+    assert screen.replay_button.text() == "Replay side by side"
+
+
+def test_the_report_is_copied_and_saved(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine, tmp_path: Path
+) -> None:
+    engine.script = SAME
+    screen.temperature.setValue(0.7)
+    screen.seed.setValue(11)
+    run(qtbot, screen)
+    screen.copy.click()
+    assert QApplication.clipboard().text().startswith("# Race: fake-model")
+    screen.save_to(tmp_path / "race.json")
+    told = json.loads((tmp_path / "race.json").read_text())
+    assert (told["options"]["temperature"], told["options"]["seed"]) == (0.7, 11)
+    assert len(told["runs"]) == 4
+    screen.save_to(tmp_path / "race.md")
+    assert "temperature 0.7, seed 11" in (tmp_path / "race.md").read_text()
+
+
+def test_the_winner_is_used(qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine) -> None:
+    engine.script = SAME
+    screen.arm_buttons[Mode.DSPARK].click()
+    screen.arm_buttons[Mode.LOOKUP].click()
+    run(qtbot, screen)
+    assert screen.use.text() == "Use Lookup"
+    screen.use.click()
+    assert ready.settings.text("performance/mode") == "lookup"
+    assert ready.banners.current is not None
+
+
+def test_connected_clients_are_not_raced_beside(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokenising, "FolderTokeniser", lambda _: FakeTokeniser())  # the scripted model has no folder
+    ready.server.start(ServerOptions(port=0))
+    qtbot.waitUntil(lambda: isinstance(ready.server.state, ServerOn), timeout=10_000)
+    engine.script = Script(pieces=("word ",) * 500, round_s=0.02)
+    state = ready.server.state
+    assert isinstance(state, ServerOn)
+    with open_stream(state.url, chat_body(stream=True)) as response:
+        lines = response.iter_lines()  # kept: the connection closes with it
+        next(lines)
+        assert ready.server.clients == 1
+        screen.toggle()
+        assert not screen.runner.is_running
+        assert "results would be disturbed" in screen.notice.text()
+        engine.script = SAME
+        screen.second.click()  # Run anyway
+        assert screen.runner.is_running
+    qtbot.waitUntil(lambda: screen.result is not None, timeout=20_000)
+    assert screen.result is not None
+    assert screen.result.plan.marks[0] == "1 clients were connected"
+    assert "clients were connected" in screen.marked.text()
+    assert "Marked: 1 clients were connected" in screen.report_text(as_json=False)
+
+
+def test_requests_that_come_in_between_mark_the_race(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = SAME
+    screen.toggle()
+    ready.session.submit(Request(Text("x")), "chat")
+    qtbot.waitUntil(lambda: screen.result is not None, timeout=20_000)
+    assert screen.result is not None
+    assert screen.result.plan.marks == ("1 other requests ran during the race",)
+
+
+def test_a_prompt_from_elsewhere_is_taken_over(qtbot: QtBot, screen: RaceScreen, ready: AppContext) -> None:
+    screen.visited("Why is the sky blue?")
+    assert screen.plan().questions[0].text == "Why is the sky blue?"
+    assert screen.own.isVisible()
+    screen.own.setPlainText(" ")
+    assert not screen.start.isEnabled()
+    assert "Write what every arm" in screen.notice.text()
+
+
+def test_p15_closing_during_a_race_ends_its_thread(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = Script(pieces=("word ",) * 1000, round_s=0.01)
+    screen.toggle()
+    qtbot.waitUntil(lambda: len(engine.jobs) > 0, timeout=5000)
+    screen.closing()
+    qtbot.waitUntil(lambda: not screen.runner.is_running, timeout=2000)
+
+
+@pytest.mark.parametrize(("status", "online", "told"), [("Discharging", "0", True), ("Charging", "1", False)])
+def test_the_battery_is_noticed(tmp_path: Path, status: str, online: str, told: bool) -> None:
+    for name, kind, field, value in (("BAT0", "Battery", "status", status), ("AC", "Mains", "online", online)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "type").write_text(f"{kind}\n")
+        (tmp_path / name / field).write_text(f"{value}\n")
+    assert power.on_battery(tmp_path) is told
+    assert not power.on_battery(tmp_path / "nothing")
+
+
+def test_a_real_race_at_a_temperature(qtbot: QtBot, qapp: object, tmp_path: Path) -> None:
+    """The real engine on a tiny model, through the app's own session and thread."""
+    folder = write_target(tmp_path / "model")
+    session = Session(lambda _: open_engine(Pair(folder)))
+    app = make_context(session, Settings(tmp_path / "settings.ini"), tmp_path)
+    screen = RaceScreen(app)
+    qtbot.addWidget(screen)
+    screen.show()
+    try:
+        session.load(PairChoice("tiny", str(folder)))
+        qtbot.waitUntil(lambda: screen.arms == (Mode.BASELINE, Mode.LOOKUP), timeout=60_000)
+        screen.tokens.setValue(12)
+        screen.trials.setValue(2)
+        screen.temperature.setValue(0.8)
+        screen.seed.setValue(3)
+        run(qtbot, screen)
+        assert screen.result is not None, screen.notice.text()
+        assert screen.result.race.verdict is Verdict.IDENTICAL
+        assert screen.result.race.repeats is Verdict.IDENTICAL
+        assert screen.cards[Mode.LOOKUP].shown == screen.cards[Mode.BASELINE].shown
+    finally:
+        screen.closing()
+        assert session.stop()
+        app.history.close()
+        app.speeds.close()

@@ -1,0 +1,264 @@
+"""Every screen as a PNG, light and dark, at 1280×800 and 880×560, and the chat at 150 %.
+
+    uv run python tests/bench/screenshots.py [--into docs/screenshots] [--only chat race]
+
+The engine is scripted, so the pictures show the app, not a model's wit. Fonts: apt-get install fonts-noto-core
+fonts-noto-mono.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import httpx  # noqa: E402
+from PySide6.QtGui import QImage  # noqa: E402
+from PySide6.QtTest import QTest  # noqa: E402
+from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
+
+from fakes import INFO, FakeEngine, FakeTokeniser, Script  # noqa: E402
+from slipstream.jobs import Job  # noqa: E402
+from slipstream.server.backend import Backend  # noqa: E402
+from slipstream.types import Mode  # noqa: E402
+from slipstream_app import strings  # noqa: E402
+from slipstream_app.bridge.pair import PairChoice  # noqa: E402
+from slipstream_app.bridge.server import ServerOn  # noqa: E402
+from slipstream_app.bridge.session import Session  # noqa: E402
+from slipstream_app.main import make_context  # noqa: E402
+from slipstream_app.models import chat_prompt  # noqa: E402
+from slipstream_app.settings import Settings  # noqa: E402
+from slipstream_app.windows.shell import Shell  # noqa: E402
+
+SIZES = {"wide": (1280, 800), "small": (880, 560)}
+ANSWER = """Here is one way, with nothing but the standard library:
+
+```python
+def parse(head: bytes) -> tuple[str, str, dict[str, str]]:
+    \"\"\"Method, path and headers of a request.\"\"\"
+    first, *lines = head.decode("latin-1").split("\\r\\n")
+    method, path, _ = first.split(" ", 2)
+    headers = dict(line.split(": ", 1) for line in lines if line)
+    return method, path, headers
+```
+
+It trusts its input. A real one should also:
+
+1. refuse a head that is **too long**,
+2. treat header names without regard to case,
+3. answer `400` to what it cannot read.
+
+| case | answer |
+| --- | --- |
+| no space in the first line | 400 |
+| head over 64 kB | 431 |
+"""
+WIDTH = 6  # characters a round when drafts are kept
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--into", type=Path, default=ROOT / "docs" / "screenshots", help="(default: %(default)s)")
+    parser.add_argument("--only", nargs="*", default=list(SCENES), choices=list(SCENES), help="some of the screens")
+    args = parser.parse_args()
+    args.into.mkdir(parents=True, exist_ok=True)
+    application = QApplication([])
+    strings.install(application, "en")
+    chat_prompt._open = lambda _: FakeTokeniser()
+    assert Backend.__init__.__kwdefaults__ is not None
+    Backend.__init__.__kwdefaults__["open_tokeniser"] = lambda _: FakeTokeniser()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["HOME"] = name  # the agents' files and the models of this machine are nobody's business
+        studio = Studio(folder)
+        for scene in args.only:
+            shown = SCENES[scene](studio)
+            studio.take(scene, shown, args.into)
+        studio.close()
+    application.quit()
+    return 0
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def script(job: Job) -> Script:
+    """Plain decoding makes one token a round, a drafter several: to the scripted engine a character is a token."""
+    mode = job.request.options.mode
+    width = {Mode.BASELINE: 2, Mode.LOOKUP: 3}.get(mode, WIDTH)
+    text = ANSWER[: job.request.options.max_tokens]
+    return Script(pieces=tuple(text[at : at + width] for at in range(0, len(text), width)), round_s=0.004)
+
+
+class Studio:
+    """The whole app with something in it."""
+
+    def __init__(self, folder: Path) -> None:
+        info = replace(INFO, name="Qwen3.8 27B 4-bit", context=32768, quantisation="4-bit group 64", dtype="bfloat16")
+        info = replace(info, drafters=(Mode.DSPARK, Mode.DFLASH))
+        self.session = Session(lambda _: FakeEngine(script, info))
+        context = make_context(self.session, Settings(folder / "settings.ini"), folder)
+        context.settings.set("server/port", free_port())
+        context.settings.remember("recent_pairs", "[]")
+        self.shell = Shell(context, folder / "slipstream.log")
+        self.app, self.window = context, self.shell.window
+        self.window.show()
+        self.window.resize(1280, 800)
+        self.session.load(PairChoice("Qwen3.8 27B 4-bit + DSpark", "/models/qwen"))
+        self.wait(lambda: self.session.info is not None)
+
+    def wait(self, condition: Callable[[], object], seconds: float = 60) -> None:
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "it did not happen"
+            QTest.qWait(20)
+
+    def take(self, name: str, shown: QWidget, into: Path) -> None:
+        is_window = shown is self.window
+        for scheme in ("light", "dark"):
+            self.app.settings.set("appearance/scheme", scheme)
+            for size, (width, height) in SIZES.items() if is_window else {"": (0, 0)}.items():
+                if is_window:
+                    self.window.resize(width, height)
+                self.save(shown, into / "-".join(part for part in (name, scheme, size) if part))
+        self.app.settings.set("appearance/scheme", "light")
+        if name == "chat":
+            self.app.settings.set("appearance/zoom", 150)
+            self.window.resize(1280, 800)
+            self.save(shown, into / "chat-light-zoom150")
+            self.app.settings.set("appearance/zoom", 100)
+
+    @staticmethod
+    def save(widget: QWidget, file: Path) -> None:
+        QTest.qWait(400)
+        image = widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
+        image.save(str(file.with_suffix(".png")), "PNG", 0)  # type: ignore[call-overload]  # 0: smallest
+
+    def close(self) -> None:
+        self.shell.quit()
+        self.session.stop()
+        self.app.history.close()
+        self.app.speeds.close()
+
+
+def _welcome(studio: Studio) -> QWidget:
+    studio.window.go("onboarding")
+    screen: Any = studio.window.screen_now
+    screen.run_test()
+    studio.wait(lambda: screen._test is None)
+    return studio.window
+
+
+def _chat(studio: Studio) -> QWidget:
+    history = studio.app.history
+    for title in ("Trip to Bergen", "Regular expression for dates", "Why is the sky blue?"):
+        chat = history.create_chat(title)
+        history.add(chat, None, "user", title)
+    studio.app.settings.set("chat/max_tokens", 4096)
+    studio.window.go("chat")
+    chat_screen: Any = studio.window.screen_now
+    chat_screen.new_chat()
+    chat_screen.composer.set_text("Write a tiny HTTP parser")
+    studio.wait(chat_screen.composer.send.isEnabled)
+    chat_screen.submit()
+    studio.wait(lambda: studio.app.telemetry.points)
+    studio.wait(lambda: chat_screen.chats.reply is None)
+    return studio.window
+
+
+def _models(studio: Studio) -> QWidget:
+    studio.window.go("models")
+    QTest.qWait(1500)
+    return studio.window
+
+
+def _telemetry(studio: Studio) -> QWidget:
+    studio.window.go("telemetry")
+    studio.wait(lambda: "pyqtgraph" in sys.modules)
+    QTest.qWait(3000)
+    return studio.window
+
+
+def _race(studio: Studio) -> QWidget:
+    studio.window.go("race")
+    race: Any = studio.window.screen_now
+    race.tokens.setValue(200)
+    race.trials.setValue(2)
+    studio.wait(race.start.isEnabled)
+    race.toggle()
+    studio.wait(lambda: race.result is not None and not race.runner.is_running, 120)
+    QTest.qWait(500)
+    return studio.window
+
+
+def _server(studio: Studio) -> QWidget:
+    studio.shell.start_server()
+    studio.wait(lambda: isinstance(studio.app.server.state, ServerOn))
+    state = studio.app.server.state
+    assert isinstance(state, ServerOn)
+    studio.window.go("server")
+    body = {"model": "x", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 64}
+    for agent in ("claude-cli/2.1", "pi/0.9", "openai-python/3.57"):
+        ask = threading.Thread(
+            target=httpx.post,
+            args=(f"{state.url}/v1/chat/completions",),
+            kwargs={"json": body, "headers": {"user-agent": agent}, "timeout": 60},
+        )
+        ask.start()
+        studio.wait(lambda thread=ask: not thread.is_alive())
+    QTest.qWait(1000)
+    return studio.window
+
+
+def _settings(studio: Studio) -> QWidget:
+    studio.shell.open_settings("appearance")
+    window = studio.shell._settings_window
+    assert window is not None
+    return window
+
+
+def _palette(studio: Studio) -> QWidget:
+    studio.shell.palette.open_over(studio.window)
+    studio.shell.palette.search.setText("s")
+    return studio.shell.palette
+
+
+def _recovery(studio: Studio) -> QWidget:
+    from slipstream.errors import EngineFaulted
+
+    studio.shell.palette.hide()
+    studio.window.go("chat")
+    error = EngineFaulted("the model failed (RuntimeError: [malloc] Unable to allocate 9 bytes); reload it")
+    studio.window.recovery.show_fault(error, is_safe=False)
+    return studio.window
+
+
+SCENES: dict[str, Callable[[Studio], QWidget]] = {
+    "welcome": _welcome,
+    "chat": _chat,
+    "models": _models,
+    "telemetry": _telemetry,
+    "race": _race,
+    "server": _server,
+    "settings": _settings,
+    "palette": _palette,
+    "recovery": _recovery,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

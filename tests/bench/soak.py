@@ -1,0 +1,199 @@
+"""Many clients for many minutes: does the server stay well?
+
+    python tests/bench/soak.py --minutes 10      # a tiny random model with a drafter
+    python tests/bench/soak.py --url http://127.0.0.1:8765 --pid 1234
+
+Clients of all dialects ask at random, streamed or not, short and long, and some hang up at a random moment. Reported:
+answers that were wrong in form, memory after the first fifth of the time against memory at the end, and how long
+cancelled work went on (the server's own figure). The exit status is 1 when a bound is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+MAX_GROWTH = 0.03
+CANCEL_S = 0.15
+SAMPLE_S = 2.0
+Json = dict[str, Any]
+
+
+@dataclass
+class Tally:
+    answers: Counter[str] = field(default_factory=Counter[str])
+    left: int = 0
+    errors: list[str] = field(default_factory=list[str])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--url", help="a server that runs already; give its --pid too")
+    parser.add_argument("--pid", type=int)
+    args = parser.parse_args()
+    if args.url:
+        return asyncio.run(soak(args.url, args.pid, args))
+    with tiny_server() as (url, pid):
+        return asyncio.run(soak(url, pid, args))
+
+
+@contextmanager
+def tiny_server() -> Generator[tuple[str, int]]:
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from slipstream.types import Mode
+    from tiny_runs import write_byte_drafter, write_target
+
+    with tempfile.TemporaryDirectory(prefix="slipstream-soak-") as name:
+        folder = Path(name)
+        write_target(folder / "target", max_position_embeddings=8192)
+        write_byte_drafter(folder / "drafter", Mode.DSPARK)
+        command = [sys.executable, "-m", "slipstream", "serve", "--port", "0", "--pin", "--model"]
+        command += [str(folder / "target"), "--drafter", str(folder / "drafter")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            ready = next(found for line in server.stdout if (found := re.search(r"ready at (\S+)", line)))
+            try:
+                yield ready[1], server.pid
+            finally:
+                server.terminate()
+
+
+async def soak(url: str, pid: int | None, args: argparse.Namespace) -> int:
+    tally = Tally()
+    until = time.monotonic() + args.minutes * 60
+    memory: list[tuple[float, int]] = []
+    async with httpx2.AsyncClient(base_url=url, timeout=300, verify=False, trust_env=False) as http:
+        clients = [client(http, random.Random(args.seed * 1000 + n), until, tally) for n in range(args.clients)]
+        await asyncio.gather(*clients, watch(pid, until, memory))
+        while (await http.get("/health")).json()["active"]:
+            await asyncio.sleep(0.05)
+        metrics = (await http.get("/metrics.json")).json()
+    return report(tally, memory, metrics)
+
+
+async def client(http: httpx2.AsyncClient, chance: random.Random, until: float, tally: Tally) -> None:
+    while time.monotonic() < until:
+        path, body = request(chance)
+        leaves_s = chance.uniform(0, 1) if chance.random() < 0.25 else None
+        try:
+            async with asyncio.timeout(leaves_s):
+                wrong = await ask(http, path, body)
+        except TimeoutError:
+            tally.left += 1
+            continue
+        except Exception as error:  # whatever it is, it is what we look for
+            wrong = f"{type(error).__name__}: {error}"
+        if wrong:
+            tally.errors.append(f"{path}: {wrong}")
+        tally.answers[f"{path}{' stream' if body.get('stream') else ''}"] += 1
+
+
+def request(chance: random.Random) -> tuple[str, Json]:
+    length = chance.choice((10, 100, 100, 1000, 5000))
+    text = "".join(chance.choice("abcdefgh ") for _ in range(length))
+    tokens = chance.choice((1, 10, 50, 200))
+    stream = chance.random() < 0.5
+    messages = [{"role": "user", "content": text}]
+    model: Json = {"model": "any", "stream": stream, "temperature": chance.choice((0, 0.8))}
+    ollama = {**model, "options": {"num_predict": tokens}}
+    return chance.choice(
+        [
+            ("/v1/chat/completions", {**model, "messages": messages, "max_tokens": tokens}),
+            ("/v1/chat/completions", {**model, "messages": messages, "max_tokens": tokens, "n": 2}),
+            ("/v1/completions", {**model, "prompt": text, "max_tokens": tokens, "logprobs": 1}),
+            ("/v1/responses", {**model, "input": text, "max_output_tokens": max(16, tokens)}),
+            ("/v1/messages", {**model, "messages": messages, "max_tokens": tokens}),
+            ("/v1/messages/count_tokens", {"model": "any", "messages": messages}),
+            ("/api/chat", {**ollama, "messages": messages}),
+            ("/api/generate", {**ollama, "prompt": text}),
+        ]
+    )
+
+
+# What the last line of each stream looks like.
+ENDINGS = {
+    "/v1/chat/completions": "data: [DONE]",
+    "/v1/completions": "data: [DONE]",
+    "/v1/responses": 'data: {"type":"response.',
+    "/v1/messages": 'data: {"type":"message_stop"',
+    "/api/chat": '"done":true',
+    "/api/generate": '"done":true',
+}
+
+
+async def ask(http: httpx2.AsyncClient, path: str, body: Json) -> str | None:
+    """What is wrong with the answer, if anything."""
+    if not body.get("stream"):
+        response = await http.post(path, json=body)
+        if response.status_code != 200:
+            return f"{response.status_code} {response.text[:200]}"
+        json.loads(response.text)
+        return None
+    last = ""
+    async with http.stream("POST", path, json=body) as response:
+        if response.status_code != 200:
+            return f"{response.status_code} {(await response.aread())[:200]!r}"
+        async for line in response.aiter_lines():
+            last = line or last
+    return None if ENDINGS[path] in last else f"ended with {last[:200]!r}"
+
+
+async def watch(pid: int | None, until: float, memory: list[tuple[float, int]]) -> None:
+    while pid is not None and time.monotonic() < until:
+        memory.append((time.monotonic(), resident_kib(pid)))
+        await asyncio.sleep(SAMPLE_S)
+
+
+def resident_kib(pid: int) -> int:
+    told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
+    return int(told.stdout)
+
+
+def report(tally: Tally, memory: list[tuple[float, int]], metrics: Json) -> int:
+    print(f"{sum(tally.answers.values())} answers, {tally.left} clients that left")
+    for kind, count in sorted(tally.answers.items()):
+        print(f"  {count:6} {kind}")
+    print(f"{len(tally.errors)} errors")
+    for error in tally.errors[:10]:
+        print(f"  {error}")
+    growth = grown(memory)
+    print(f"memory: {memory[-1][1] / 1024:.0f} MiB at the end" if memory else "memory: not watched (no --pid)")
+    print(f"growth after warm-up: {growth:+.1%}")
+    cancel = metrics["cancel_s"]
+    print(f"cancelled: {cancel['count']}, the slowest within {cancel['largest'] * 1000:.0f} ms")
+    print("  " + ", ".join(f"{count} within {float(bound) * 1000:g} ms" for bound, count in cancel["within"].items()))
+    print(f"engine: finished {metrics['finished']}, failed {metrics['failed']}")
+    is_well = not tally.errors and not metrics["failed"] and growth < MAX_GROWTH and cancel["largest"] < CANCEL_S
+    return 0 if is_well else 1
+
+
+def grown(memory: list[tuple[float, int]]) -> float:
+    """The last fifth against the second: the first is warm-up."""
+    fifth = len(memory) // 5
+    if not fifth:
+        return 0.0
+    before, after = memory[fifth : 2 * fifth], memory[-fifth:]
+    return statistics.median(size for _, size in after) / statistics.median(size for _, size in before) - 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
