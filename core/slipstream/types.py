@@ -17,7 +17,7 @@ MAX_BIAS = 1e6  # beyond any logit; much larger ones are infinite in float32
 class Mode(StrEnum):
     """Who drafts. The text is the same under every one of them."""
 
-    AUTO = "auto"  # the loaded drafter, and lookup when the text repeats itself
+    AUTO = "auto"  # each round whoever, and as far as, promises the most tokens per millisecond
     DSPARK = "dspark"
     DFLASH = "dflash"
     LOOKUP = "lookup"
@@ -61,7 +61,7 @@ class Options:
     ignore_eos: bool = False  # benchmarks want equal lengths
     logprobs: int | None = None  # None: off; n: the chosen token's and the n best
     mode: Mode = Mode.AUTO
-    max_draft: int | None = None  # None: as many as the drafter gives
+    max_draft: int | None = None  # None: the whole block; in auto, what pays
     acceptance: Acceptance = Acceptance.MATCH
     grammar: Grammar | None = None
     margins: bool = False  # report the gap between the two best choices at every token

@@ -53,7 +53,7 @@ PROCESSES = {
 
 
 def play(chances: list[float], curve: Curve, choose: Policy | int, *, knows: bool = False) -> float:
-    """Tokens per millisecond of a policy, or of always so many drafts. `chances`: a draft's, by its place in the text."""
+    """Tokens per millisecond of a policy, or of always so many drafts. `chances`: of a draft, by place in the text."""
     coin = random.Random(11)
     at, spent = 0, 0.0
     while at < TOKENS:

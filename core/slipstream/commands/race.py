@@ -20,14 +20,16 @@ from slipstream.measure import report
 from slipstream.measure.prompts import DEFAULT, Question
 from slipstream.measure.report import NAMES
 from slipstream.measure.verdict import Verdict
-from slipstream.types import Acceptance, Mode
+from slipstream.types import Acceptance, Mode, ModelInfo
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("race", help="plain against speculative decoding, side by side")
     parser.add_argument("--prompt", action="append", help="a question of your own; repeatable")
     parser.add_argument("--raw-prompt", action="store_true", help="the prompts as they are, without the chat template")
-    parser.add_argument("--arms", help="modes to race against plain, such as dspark,lookup (default: every drafter)")
+    parser.add_argument(
+        "--arms", help="modes to race against plain, such as dspark,lookup (default: every one, and auto)"
+    )
     parser.add_argument("--trials", type=int, default=3, help="runs of each arm on each question (%(default)s)")
     parser.add_argument("--report", type=Path, help="write the result to a .json or .md file")
     add_pair(parser)
@@ -50,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     questions = tuple(Question("own", text) for text in args.prompt or ()) or DEFAULT
     console = Console()
     with serving(args, arms or (Mode.DSPARK, Mode.DFLASH)) as engine:
-        modes = (Mode.BASELINE, *(arms or engine.info.drafters or (Mode.LOOKUP,)))
+        modes = (Mode.BASELINE, *(arms or _every(engine.info)))
         console.print(
             f"[bold]{engine.info.name}[/] · {engine.info.dtype} · {engine.info.quantisation} · {chosen_words(args)}"
         )
@@ -80,6 +82,10 @@ def run(args: argparse.Namespace) -> int:
 def chosen_words(args: argparse.Namespace) -> str:
     sampling = f"temperature {args.temperature:g}, seed {args.seed}" if args.temperature else "greedy"
     return f"{sampling}, {args.max_tokens} tokens, {args.trials} trials"
+
+
+def _every(info: ModelInfo) -> tuple[Mode, ...]:
+    return (*info.drafters, Mode.AUTO) if info.drafters else (Mode.LOOKUP,)
 
 
 def _arms(value: str | None) -> tuple[Mode, ...]:

@@ -41,7 +41,7 @@ class Costs:
             known[drafts] = mean + WEIGHT * (milliseconds - mean)
 
     def unmeasured(self, source: str, most: int) -> int | None:
-        """A number of drafts, up to `most`, whose cost is not known yet; the most telling first. None: all are known."""
+        """A number of drafts, up to `most`, whose cost is not known yet, the most telling first. None: all are."""
         if PLAIN not in self._means:
             return 0
         if source in self.free:

@@ -2,8 +2,8 @@
 
 Every answer gives the same text, so this may look at anything (docs/architecture.md). The value of a round is the
 tokens it is expected to commit, less what its time is worth: the rate of tokens per millisecond reached so far. That
-rule finds the best long-run rate (renewal reward), and leaves out time that is spent either way, such as that of a draft
-that is then cut.
+rule finds the best long-run rate (renewal reward), and leaves out time that is spent either way, such as that of a
+draft that is then cut.
 """
 
 from __future__ import annotations
