@@ -103,8 +103,8 @@ class Drafters:
         if copied is not None:
             source, proposal = copied
             length, value = policy.best(source, len(proposal))
-            others = (policy.best(drafter.mode.value, min(limit, drafter.block))[1] for drafter, _ in networks)
-            if value >= max(policy.value(PLAIN, 0, ()), *others):
+            others = [policy.best(drafter.mode.value, min(limit, drafter.block))[1] for drafter, _ in networks]
+            if value >= max([policy.value(PLAIN, 0, ()), *others]):
                 return source, proposal.first(length)
         for drafter, state in networks:
             length = policy.length(drafter.mode.value, min(limit, drafter.block))
