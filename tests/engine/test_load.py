@@ -86,7 +86,7 @@ def test_no_folder_at_all(tmp_path: Path) -> None:
         (write("model.safetensors", "<html>404, but with a 200</html>"), ModelIncomplete, "cut short"),
         (config(model_type="brainwave"), UnsupportedModel, "brainwave"),
         (config(model_type=None), UnsupportedModel, "model_type"),
-        (config(model_file="evil.py"), UnsupportedModel, "code of its own"),
+        (config(model_file="evil.py"), UnsupportedModel, "a Python program of its own"),
         (config(hidden_size=None), UnsupportedModel, "hidden_size"),
         (config(hidden_size="wide"), UnsupportedModel, "config.json"),
         (config(num_hidden_layers=5), ModelIncomplete, "do not belong together"),

@@ -81,7 +81,7 @@ def cold(root: Path) -> MlxEngine:
     return load(root, None)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
 def test_random_conversations_say_what_a_cold_run_says(seed: int, root: Path, cold: MlxEngine, tmp_path: Path) -> None:
     """Branches, budgets so small that much is evicted, restarts, cancels; greedy and seeded; every mode."""
     assert backend._loaded is None, "with a faster BLAS ties may occur"
@@ -115,7 +115,7 @@ def test_random_conversations_say_what_a_cold_run_says(seed: int, root: Path, co
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kv_bits", [0, 8])
+@pytest.mark.parametrize("kv_bits", [0, pytest.param(8, marks=pytest.mark.slow)])
 def test_the_second_turn_of_every_mode(mode: Mode, kv_bits: int, root: Path, tmp_path: Path) -> None:
     """Also of a packed cache; the drafter says after the reused prefix what it would say after a computed one."""
     engine = load(root, tmp_path, kv_bits=kv_bits)

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,14 +41,20 @@ PROGRAM = textwrap.dedent("""
 """).format(tests=str(Path(__file__).parents[1]))
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+@contextmanager
+def start(*arguments: str) -> Generator[subprocess.Popen[str]]:
+    """Ended in any case: a check that fails must not wait for ever for a server that runs."""
+    with subprocess.Popen(
         [sys.executable, "-W", "error", "-c", PROGRAM, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )
+    ) as program:
+        try:
+            yield program
+        finally:
+            program.kill()
 
 
 def read_until(program: subprocess.Popen[str], sign: str) -> str:
@@ -109,7 +117,7 @@ def test_a_tokeniser_that_cannot_be_read_is_an_error_and_no_crash() -> None:
         told = read_until(program, "ANTHROPIC_BASE_URL")
         url = re.search(r"ready at (\S+)", told)
         assert url is not None
-        answer = post(url[1], "/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]})
+        answer = post(url[1], "/v1/chat/completions", {"model": "any", "messages": [{"role": "user", "content": "x"}]})
         assert answer.status_code == 503 and answer.json()["error"]["code"] == "model_incomplete"
         program.send_signal(signal.SIGINT)
         program.communicate(timeout=10)

@@ -63,7 +63,7 @@ def test_a_client_that_leaves_a_whole_answer_cancels_its_job() -> None:
     ("path", "body"),
     [
         ("/v1/chat/completions", chat_body()), ("/v1/chat/completions", chat_body(n=2)),
-        ("/v1/completions", {"prompt": "hi"}), ("/v1/responses", {"model": "any", "input": "hi"}),
+        ("/v1/completions", {"model": "any", "prompt": "hi"}), ("/v1/responses", {"model": "any", "input": "hi"}),
         ("/v1/messages", chat_body(max_tokens=9)), ("/api/chat", chat_body()), ("/api/generate", {"prompt": "hi"}),
     ],
 )  # fmt: skip
