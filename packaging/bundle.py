@@ -253,7 +253,7 @@ def mend_frameworks(site: Path) -> int:
 
 
 def _link(path: Path, to: str) -> int:
-    if path.is_symlink() and os.readlink(path) == to:
+    if path.is_symlink() and str(path.readlink()) == to:
         return 0
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)

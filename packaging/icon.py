@@ -1,6 +1,6 @@
 """Draws the app's icon and writes it as .icns (and as PNG for the disk image's window). Runs anywhere Qt does.
 
-    python packaging/icon.py build/icon
+python packaging/icon.py build/icon
 """
 
 from __future__ import annotations

@@ -126,3 +126,30 @@ def _duplicates(images: list[Image]) -> dict[str, list[Path]]:
         if image.path.suffix == ".dylib" or image.identity:
             by_name[Path(image.identity or image.path.name).name].append(image.path)
     return {name: paths for name, paths in by_name.items() if len(paths) > 1}
+
+
+def number(version: str) -> tuple[int, ...]:
+    """Such as 14.0, as something that compares."""
+    return tuple(int(part) for part in version.split("."))
+
+
+def thin(folder: Path) -> int:
+    """Keep the arm64 part of every universal file, as `lipo -thin arm64` does. Returns how many bytes went.
+
+    The part is a whole Mach-O file with its own signature, so it is copied out as it stands.
+    """
+    saved = 0
+    for path in sorted(folder.rglob("*")):
+        if not is_macho(path):
+            continue
+        headers = MachO(str(path)).headers
+        ours = next((header for header in headers if header.header.cputype == _ARM64), None)
+        if len(headers) < 2 or ours is None:
+            continue
+        whole = path.read_bytes()
+        fresh = path.with_name(f".{path.name}.thin")
+        fresh.write_bytes(whole[ours.offset : ours.offset + ours.size])
+        fresh.chmod(path.stat().st_mode)
+        fresh.replace(path)
+        saved += len(whole) - ours.size
+    return saved

@@ -1,6 +1,6 @@
 """py2app's setup file. Run it from this folder: in the root it would read pyproject.toml's dependencies and refuse.
 
-    cd packaging && ../build/env/bin/python setup_app.py py2app --dist-dir ../build/dist --bdist-base ../build/py2app
+cd packaging && ../build/env/bin/python setup_app.py py2app --dist-dir ../build/dist --bdist-base ../build/py2app
 """
 
 from __future__ import annotations
