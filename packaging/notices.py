@@ -22,8 +22,6 @@ ALSO = (
     ("Lucide icons", "", "ISC", "https://lucide.dev"),
     ("Python", bundle.PYTHON, "PSF-2.0", "https://www.python.org"),
 )
-# Where a wheel's metadata has no licence field, its project's own words.
-KNOWN = {"tokenizers": "Apache-2.0", "mdurl": "MIT", "colorama": "BSD-3-Clause", "safetensors": "Apache-2.0"}
 QT = (
     "PySide6, Shiboken and Qt are used under the LGPL 3. They are separate, replaceable libraries in the app "
     "(Contents/Resources/lib), and their source is at https://download.qt.io/official_releases/QtForPython/."
@@ -48,10 +46,10 @@ def notices(site: Path) -> list[Notice]:
 def _notice(package: Distribution) -> Notice:
     about = package.metadata
     name = about["Name"]
-    return Notice(name, package.version, _licence(package, name), _home(package), tuple(_texts(package)))
+    return Notice(name, package.version, _licence(package), _home(package), tuple(_texts(package)))
 
 
-def _licence(package: Distribution, name: str) -> str:
+def _licence(package: Distribution) -> str:
     about = package.metadata
     if said := about.get("License-Expression"):
         return said
@@ -60,7 +58,7 @@ def _licence(package: Distribution, name: str) -> str:
         return short
     classes = [line.split(" :: ")[-1] for line in about.get_all("Classifier") or [] if line.startswith("License ::")]
     named = [line for line in classes if line != "OSI Approved"]
-    return " / ".join(named) or KNOWN.get(name, "unknown")
+    return " / ".join(named) or "unknown"
 
 
 def _home(package: Distribution) -> str:
@@ -91,6 +89,8 @@ def text(site: Path) -> str:
     rule = "=" * 80
     for notice in notices(site):
         parts += [f"{rule}\n{notice.name} {notice.version}\n{rule}\n\n{said}\n" for said in notice.texts]
+    for file in sorted((bundle.ROOT / "packaging" / "licences").glob("*.txt")):  # Qt's wheels hold none
+        parts.append(f"{rule}\n{file.stem}\n{rule}\n\n{file.read_text(encoding='utf-8')}")
     return "\n".join(parts)
 
 
