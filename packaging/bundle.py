@@ -42,7 +42,6 @@ PACKAGES = (
     "pypdf",
     "regex",
     "rich",
-    "certifi",
     "slipstream",
     "slipstream_app",
 )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-import bundle
 from setuptools import setup  # pyright: ignore[reportMissingModuleSource]
+
+import bundle
 
 setup(
     name=bundle.NAME,
