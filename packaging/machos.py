@@ -74,20 +74,20 @@ def _image(path: Path) -> Image | None:
     if ours is None:
         return None
     size = ours.size if len(headers) > 1 else path.stat().st_size
-    loads = tuple(name for command, name in _named(ours, _LOADS - {mach_o.LC_LOAD_WEAK_DYLIB}))
+    loads = tuple(name for _, name in _named(ours, _LOADS - {mach_o.LC_LOAD_WEAK_DYLIB}))
     rpaths = tuple(name for _, name in _named(ours, {mach_o.LC_RPATH}))
     identity = next((name for _, name in _named(ours, {mach_o.LC_ID_DYLIB})), "")
     return Image(path, names, size, _minimum(ours), loads, rpaths, identity)
 
 
 def _named(header: MachOHeader, kinds: set[int]) -> Iterator[tuple[int, str]]:
-    for load, _, data in header.commands:
+    for load, _, data in header.commands or ():
         if load.cmd in kinds:
             yield load.cmd, bytes(data).rstrip(b"\0").decode("utf-8", "replace")
 
 
 def _minimum(header: MachOHeader) -> str:
-    for load, command, _ in header.commands:
+    for load, command, _ in header.commands or ():
         if load.cmd == mach_o.LC_BUILD_VERSION:
             return _version(int(command.minos))
         if load.cmd == mach_o.LC_VERSION_MIN_MACOSX:

@@ -51,9 +51,9 @@ def _notice(package: Distribution) -> Notice:
 
 def _licence(package: Distribution) -> str:
     about = package.metadata
-    if said := about.get("License-Expression"):
+    if said := _field(package, "License-Expression"):
         return said
-    short = (about.get("License") or "").strip()
+    short = _field(package, "License").strip()
     if short and "\n" not in short and len(short) < 80:
         return short
     classes = [line.split(" :: ")[-1] for line in about.get_all("Classifier") or [] if line.startswith("License ::")]
@@ -65,7 +65,11 @@ def _home(package: Distribution) -> str:
     urls = dict(line.split(", ", 1) for line in package.metadata.get_all("Project-URL") or [] if ", " in line)
     by_name = {label.lower(): url for label, url in urls.items()}
     wanted = ("homepage", "home", "source", "source code", "repository", "github", "code")
-    return next((by_name[label] for label in wanted if label in by_name), package.metadata.get("Home-page") or "")
+    return next((by_name[label] for label in wanted if label in by_name), _field(package, "Home-page"))
+
+
+def _field(package: Distribution, name: str) -> str:
+    return package.metadata[name] if name in package.metadata else ""
 
 
 def _texts(package: Distribution) -> Iterator[str]:
