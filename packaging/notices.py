@@ -69,7 +69,7 @@ def _home(package: Distribution) -> str:
 
 
 def _field(package: Distribution, name: str) -> str:
-    return package.metadata[name] if name in package.metadata else ""
+    return next(iter(package.metadata.get_all(name) or ()), "")
 
 
 def _texts(package: Distribution) -> Iterator[str]:
