@@ -14,6 +14,7 @@ import dmg_settings
 import icon
 import slipstream
 from slipstream_app import mac
+from slipstream_app.windows import opening
 
 PACKAGING = Path(__file__).parents[2] / "packaging"
 
@@ -24,7 +25,7 @@ def test_the_plist_has_what_macos_needs() -> None:
     assert told["CFBundleVersion"] == told["CFBundleShortVersionString"] == slipstream.__version__
     assert told["LSMinimumSystemVersion"] == "14.0"
     assert told["LSArchitecturePriority"] == ["arm64"]
-    assert told["CFBundleURLTypes"][0]["CFBundleURLSchemes"] == ["slipstream"]
+    assert told["CFBundleURLTypes"][0]["CFBundleURLSchemes"] == [opening.SCHEME]
     for key in ("CFBundleName", "CFBundleIconFile", "NSHumanReadableCopyright", "NSHighResolutionCapable"):
         assert told[key]
     assert all(value.endswith(".") for key, value in told.items() if key.endswith("UsageDescription"))
@@ -35,6 +36,8 @@ def test_each_document_type_is_declared() -> None:
     declared = {kind["UTTypeIdentifier"] for kind in told["UTImportedTypeDeclarations"]}
     used = {name for kind in told["CFBundleDocumentTypes"] for name in kind["LSItemContentTypes"]}
     assert used == declared
+    (kind,) = told["UTImportedTypeDeclarations"]
+    assert kind["UTTypeTagSpecification"]["public.filename-extension"] == [opening.SUFFIX.removeprefix(".")]
 
 
 def test_py2app_is_told_what_it_does_not_find_by_itself() -> None:
