@@ -42,11 +42,16 @@ PACKAGES = (
     "pypdf",
     "regex",
     "rich",
+    # These choose their backends, protocols and loops by name.
+    "anyio",
+    "httpcore2",
+    "jinja2",
+    "starlette",
+    "uvicorn",
     "slipstream",
     "slipstream_app",
 )
-# Imported from C++, by name or by a string, where no module graph can see it.
-INCLUDES = ("mlx._reprlib_fix", "uvicorn.protocols.http.h11_impl", "uvicorn.lifespan.off", "uvicorn.loops.asyncio")
+INCLUDES = ("mlx._reprlib_fix",)  # imported from C++, where no module graph can see it
 # What hooks and optional imports would drag in.
 EXCLUDES = (
     "tkinter",
