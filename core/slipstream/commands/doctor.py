@@ -22,12 +22,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="write a report to share, without names of people, files or models"
     )
+    parser.add_argument(
+        "--canary",
+        action="store_true",
+        help="run the built-in pair too, half a minute, and compare text and speed with this machine's earlier runs",
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0: nothing is wrong; 1: there is a problem."""
-    found = examine({"agents": _check_agents})
+    found = examine({"agents": _check_agents} | ({"canary": _check_canary} if args.canary else {}))
     if args.report is not None:
         try:
             args.report.write_text(report(found), encoding="utf-8")
@@ -68,3 +73,15 @@ def _check_agents() -> Iterator[Finding]:
         elif is_set_up:
             remedy = f"install it ({agent.INSTALL}), or undo: slipstream agents {name} undo"
             yield Finding("agents", State.WARNING, f"{agent.TITLE} is set up for Slipstream but not installed", remedy)
+
+
+def _check_canary() -> Iterator[Finding]:
+    from slipstream.commands.options import add_pair, serving
+    from slipstream.measure import canary
+
+    parser = argparse.ArgumentParser()
+    add_pair(parser)
+    with serving(parser.parse_args([]), canary.MODES) as engine:
+        record = canary.sing(engine.inbox)
+    yield from canary.judge(record, canary.history())
+    canary.remember(record)
