@@ -9,7 +9,7 @@ from pathlib import Path
 
 from slipstream.commands.output import print_json
 from slipstream.errors import InvalidRequest
-from slipstream.measure.doctor import Finding, State, examine, report
+from slipstream.measure.doctor import Check, Finding, State, examine, report
 
 # Agents whose program is not called as they are here.
 PROGRAMS = {"claude-code": "claude"}
@@ -32,7 +32,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0: nothing is wrong; 1: there is a problem."""
-    found = examine({"agents": _check_agents} | ({"canary": _check_canary} if args.canary else {}))
+    more: dict[str, Check] = {"agents": _check_agents}
+    if args.canary:
+        more["canary"] = _check_canary
+    found = examine(more)
     if args.report is not None:
         try:
             args.report.write_text(report(found), encoding="utf-8")
