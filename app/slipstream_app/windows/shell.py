@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtGui import QDesktopServices, QFileOpenEvent, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
 from slipstream.events import Loading, Ready, Status
@@ -32,6 +32,7 @@ from slipstream_app.widgets.entry import Entry
 from slipstream_app.widgets.palette import Palette
 from slipstream_app.windows.actions import written
 from slipstream_app.windows.main_window import MainWindow
+from slipstream_app.windows.opening import pair_of, place_of
 from slipstream_app.windows.tray import Tray
 
 if TYPE_CHECKING:  # made when they are first opened
@@ -181,6 +182,16 @@ class Shell(QObject):
             self.app.banners.show(
                 Banner("report", Kind.ERROR, self.tr("The report could not be saved: {0}").format(error.strerror))
             )
+
+    def open_url(self, url: QUrl) -> None:
+        """What macOS hands over; anything unknown only brings the window to the front."""
+        if (place := place_of(url)) is not None:
+            self.window.go(place)
+        elif (pair := pair_of(url)) is not None:
+            self.app.session.load(pair)
+        else:
+            logger.warning("nothing here opens %s", url.scheme())
+        self.show_window()
 
     @Slot()
     def show_window(self) -> None:
@@ -346,6 +357,10 @@ class Shell(QObject):
         if watched is QGuiApplication.instance():
             if event.type() is QEvent.Type.Quit and not self._is_ending:  # the Dock's, and log-out's
                 return not self.quit()
+            if isinstance(event, QFileOpenEvent):
+                url = event.url()
+                QTimer.singleShot(0, lambda: self.open_url(url))  # at the start: after the first screen
+                return True
             if event.type() is QEvent.Type.ApplicationActivate and mac.IS_MAC and not self._is_ending:
                 self.window.show()
         return False

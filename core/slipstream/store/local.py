@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -340,16 +341,34 @@ def _size(path: Path) -> int:
 
 def _converted(path: Path) -> Path:
     """A GGUF as a model folder, made once for each version of the file."""
-    stat = path.stat()
-    stamp = f"{path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
-    home = cache_dir() / "gguf"
+    folder = _conversion(path)
     try:
-        return converted(path, home / f"{path.stem}-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}")
+        return converted(path, folder)
     except OSError as error:
         raise ModelIncomplete(
-            f"{path} cannot be converted into {home} ({error.strerror}); make room or make the folder writable",
-            path=str(home),
+            f"{path} cannot be converted into {folder.parent} ({error.strerror}); "
+            "make room or make the folder writable",
+            path=str(folder.parent),
         ) from error
+
+
+def _conversion(path: Path) -> Path:
+    stat = path.stat()
+    stamp = f"{path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+    return cache_dir() / "gguf" / f"{path.stem}-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
+
+
+def stale_conversions() -> list[Path]:
+    """Folders made from a GGUF file that is not found any more, or has changed since. Nothing needs them.
+
+    One that was named by its path, outside every known folder, is not found either; its conversion is made again.
+    """
+    used = {_conversion(model.path) for model in scan() if model.path.is_file() and model.path.suffix == ".gguf"}
+    with suppress(ModelNotFound):
+        used.add(cache_dir() / "demo" / demo.find().name)
+    homes = (cache_dir() / "gguf", cache_dir() / "demo")
+    made = [folder for home in homes if home.is_dir() for folder in sorted(home.iterdir()) if folder.is_dir()]
+    return [folder for folder in made if folder not in used and not folder.name.startswith(".")]
 
 
 # -- the user's own folders
