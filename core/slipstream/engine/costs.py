@@ -5,57 +5,69 @@ Plain Python; the planner asks it several times a round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 PLAIN = "plain"  # the source of a round in which nobody drafts
 NETWORK_DRAFT = 0.25  # of a plain forward: what a drafter is taken to cost before one was measured
 PER_ROW = 0.04  # of a plain forward: what each further row is taken to cost
-WEIGHT = 0.15  # of a new measurement against the old mean
-SLOW = 4.0  # times the mean: a stall of the machine, not a cost
+RISE = 0.03  # by which an estimate may rise with each measurement: what else runs on the machine only adds time
+VISITS = 2  # measurements after which a number counts as known
+STALE = 800  # rounds after which it no longer does
+
+
+@dataclass(slots=True)
+class Cost:
+    milliseconds: float
+    visits: int
+    at: int  # round
 
 
 @dataclass(slots=True)
 class Costs:
-    """Mean milliseconds of whole rounds, by source and number of verified drafts.
+    """Milliseconds of whole rounds on a machine left alone, by source and number of verified drafts.
 
     What was never measured is taken from the nearest numbers that were, along the curve that is expected.
     """
 
     free: frozenset[str] = frozenset()  # sources that draft without a network
-    _means: dict[str, dict[int, float]] = field(default_factory=dict[str, dict[int, float]])
+    _known: dict[str, dict[int, Cost]] = field(default_factory=dict[str, dict[int, Cost]])
+    _rounds: int = 0
 
     def round_ms(self, source: str, drafts: int) -> float:
         """A round of `source` that verifies so many drafts, 0 included."""
-        measured = self._means.get(source) or {}
-        if drafts in measured:
-            return measured[drafts]
+        if (cost := self._known.get(source, {}).get(drafts)) is not None:
+            return cost.milliseconds
         return self._expected(source, drafts) * self._scale(source, drafts)
 
     def learn(self, source: str, drafts: int, milliseconds: float) -> None:
-        known = self._means.setdefault(source, {})
-        mean = known.get(drafts)
-        if mean is None or milliseconds < mean / 2:  # the first of its kind may have compiled kernels
-            known[drafts] = milliseconds
-        elif milliseconds < SLOW * mean:
-            known[drafts] = mean + WEIGHT * (milliseconds - mean)
+        self._rounds += 1
+        known = self._known.setdefault(source, {})
+        cost = known.get(drafts)
+        if cost is None or self._rounds - cost.at > STALE:
+            known[drafts] = Cost(milliseconds, 1, self._rounds)
+            return
+        risen = cost.milliseconds * (1 + RISE)
+        known[drafts] = Cost(min(milliseconds, risen), cost.visits + 1, self._rounds)
 
     def unmeasured(self, source: str, most: int) -> int | None:
-        """A number of drafts, up to `most`, whose cost is not known yet, the most telling first. None: all are."""
-        if PLAIN not in self._means:
+        """A number of drafts, up to `most`, whose cost should be measured now. None: all that matter are known.
+
+        At first every number, the most telling ones first; later those only, now and then.
+        """
+        if self._wants(PLAIN, 0):
             return 0
         if source in self.free:
             return None
-        known = self._means.get(source, {})
-        order = sorted(range(1, most + 1), key=lambda drafts: (drafts not in (1, most, (most + 1) // 2), -drafts))
-        return next((drafts for drafts in order if drafts not in known), None)
+        telling = [drafts for drafts in dict.fromkeys((most, (most + 1) // 2, 1)) if drafts]
+        for drafts in telling:
+            if self._wants(source, drafts):
+                return drafts
+        known = self._known.get(source, {})
+        return next((drafts for drafts in range(most, 0, -1) if drafts not in known), None)
 
-    def measured(self) -> Mapping[str, Mapping[int, float]]:
-        return self._means
-
-    @property
-    def is_empty(self) -> bool:
-        return not any(self._means.values())
+    def _wants(self, source: str, drafts: int) -> bool:
+        cost = self._known.get(source, {}).get(drafts)
+        return cost is None or cost.visits < VISITS or self._rounds - cost.at > STALE
 
     def _expected(self, source: str, drafts: int) -> float:
         """In plain forwards."""
@@ -64,12 +76,12 @@ class Costs:
 
     def _scale(self, source: str, drafts: int) -> float:
         """Milliseconds of one expected plain forward, judged by the measured numbers on both sides of `drafts`."""
-        measured = self._means.get(source)
+        measured = {number: cost.milliseconds for number, cost in self._known.get(source, {}).items()}
         if not measured:
             others = [
-                mean / self._expected(other, number)
-                for other, means in self._means.items()
-                for number, mean in means.items()
+                cost.milliseconds / self._expected(other, number)
+                for other, known in self._known.items()
+                for number, cost in known.items()
             ]
             return sum(others) / len(others) if others else 1.0
         below = max((number for number in measured if number < drafts), default=None)
