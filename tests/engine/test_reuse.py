@@ -19,7 +19,7 @@ from slipstream.engine.engine import MlxEngine, Pair, open_engine
 from slipstream.events import Delta, Done, Finish, Miss, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models import backend, kept
-from slipstream.prompt.prefixes import nodes
+from slipstream.store.prefixes import nodes
 from slipstream.types import Acceptance, CacheLimits, Mode, Options, Request, Tokens
 from tiny_runs import byte_config, write_byte_drafter, write_target, write_tokenizer
 

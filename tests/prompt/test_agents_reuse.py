@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
+from store.test_reuse import keep, look, made
 
 from prompt.templates import TAGGED
-from prompt.test_reuse import keep, look, made
 from server.test_captured import SEQUENCES, answering, named, prompt_of
 
 SAID = "I look it up."

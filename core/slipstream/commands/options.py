@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from slipstream.errors import InvalidRequest
 from slipstream.events import Faulted, Ready, Status
 from slipstream.jobs import Inbox
-from slipstream.prompt.reuse import CacheDesk
 from slipstream.service import Engine, start
 from slipstream.store import demo, paths
+from slipstream.store.reuse import CacheDesk
 from slipstream.types import Acceptance, CacheLimits, Mode, ModelInfo, Options
 
 if TYPE_CHECKING:  # importing it imports MLX, and that must wait

@@ -9,12 +9,12 @@ from pathlib import Path
 from slipstream.commands.options import DEMO_NAME, add_pair, add_prompt_cache, cache_limits, open_pair
 from slipstream.commands.scripted import open_scripted, read_script
 from slipstream.errors import InvalidRequest, ModelNotFound
-from slipstream.prompt.reuse import CacheDesk
 from slipstream.server import commands as server
 from slipstream.server.commands import Models
 from slipstream.server.model_host import Known
 from slipstream.service import Engine
 from slipstream.store.calls import KeptCalls
+from slipstream.store.reuse import CacheDesk
 from slipstream.types import CacheLimits, Mode
 
 

@@ -29,9 +29,9 @@ from slipstream.events import Delta, Done, Event, Finish, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
-from slipstream.prompt.reuse import CacheDesk, PromptCache
 from slipstream.store import files, memory
 from slipstream.store.prompts import PromptStore
+from slipstream.store.reuse import CacheDesk, PromptCache
 from slipstream.types import Acceptance, CacheLimits, Mode, ModelInfo, Options, Text
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from slipstream.engine.planner import Drafters
 from slipstream.events import Miss, Shortfall
 from slipstream.models import kept
 from slipstream.models.cache import TargetCache
-from slipstream.prompt.reuse import CHECKPOINT_EVERY, Found, PromptCache, Source
 from slipstream.store.prompts import Stored
+from slipstream.store.reuse import CHECKPOINT_EVERY, Found, PromptCache, Source
 from slipstream.types import Mode
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,6 @@ from typing import Any
 
 from slipstream.errors import SlipstreamError
 from slipstream.jobs import DEFAULT_LIMIT, Inbox
-from slipstream.prompt.reuse import CacheDesk
 from slipstream.server.admin import MAX_KEEP_ALIVE_S, hooks_of
 from slipstream.server.app import DEFAULT_PORT, HttpServer
 from slipstream.server.auth import check_origins, is_loopback
@@ -23,6 +22,7 @@ from slipstream.server.backend import Backend
 from slipstream.server.model_host import Known, ModelHost
 from slipstream.service import Engine
 from slipstream.store.calls import KeptCalls
+from slipstream.store.reuse import CacheDesk
 
 FOR_EVER = "forever"
 _UNITS = {"s": 1, "m": 60, "h": 3600}

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from slipstream.events import Miss
-from slipstream.prompt.prefixes import Rows, nodes
-from slipstream.prompt.reuse import WRITTEN_FROM, CacheDesk, Found, PromptCache
+from slipstream.store.prefixes import Rows, nodes
 from slipstream.store.prompts import PromptStore, Stored
+from slipstream.store.reuse import WRITTEN_FROM, CacheDesk, Found, PromptCache
 
 WIDTH = 4  # bytes of a row
 

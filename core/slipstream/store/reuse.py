@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from slipstream.events import Miss, Shortfall
-from slipstream.prompt.prefixes import Node, Rows, Slab, common, nodes, reach, walk
+from slipstream.store.prefixes import Node, Rows, Slab, common, nodes, reach, walk
 from slipstream.store.prompts import Damaged, PromptStore, Record, State, Stored
 
 logger = logging.getLogger(__name__)
