@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from store.test_reuse import keep, look, made
 
 from prompt.templates import TAGGED
 from server.test_captured import SEQUENCES, answering, named, prompt_of
+from store.test_reuse import keep, look, made
 
 SAID = "I look it up."
 
