@@ -133,7 +133,8 @@ def test_the_second_turn_of_every_mode(mode: Mode, kv_bits: int, root: Path, tmp
         warm, timings = ask(engine, second, mode=mode, **options)
         assert timings.reused_tokens >= len(second) - 4 and timings.shortfall is None
         assert warm == ask(fresh, second, mode=mode, **options)[0]
-        assert rounds(engine, second, mode, **options) == rounds(fresh, second, mode, **options)
+        if mode is not Mode.AUTO:  # whose rounds go by measured time
+            assert rounds(engine, second, mode, **options) == rounds(fresh, second, mode, **options)
     restarted(engine)
 
 
