@@ -355,7 +355,9 @@ def test_ctrl_c_while_starting_ends_without_a_traceback(entry: str) -> None:
         assert done.returncode in (-signal.SIGINT, 130, 0, 1), delay
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+@pytest.mark.parametrize(
+    "encoding", ["ascii", *(pytest.param(name, marks=pytest.mark.slow) for name in ("latin-1", "utf-8"))]
+)
 def test_a_terminal_of_few_characters_gets_escapes_and_whole_json(root: Path, encoding: str) -> None:
     env = os.environ | {"PYTHONIOENCODING": encoding}
     for arguments in (("--help",), ("generate", "--help"), ("--version",)):

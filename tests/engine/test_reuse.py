@@ -114,7 +114,9 @@ def test_random_conversations_say_what_a_cold_run_says(seed: int, root: Path, co
     restarted(engine)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode", [Mode.AUTO, Mode.DSPARK, *(pytest.param(mode, marks=pytest.mark.slow) for mode in MODES[2:])]
+)
 @pytest.mark.parametrize("kv_bits", [0, pytest.param(8, marks=pytest.mark.slow)])
 def test_the_second_turn_of_every_mode(mode: Mode, kv_bits: int, root: Path, tmp_path: Path) -> None:
     """Also of a packed cache; the drafter says after the reused prefix what it would say after a computed one."""
@@ -207,6 +209,7 @@ def test_a_changed_model_never_meets_its_old_state(root: Path, tmp_path: Path) -
     assert reuse(Mode.BASELINE) == (299, None)
 
 
+@pytest.mark.slow
 def test_a_damaged_file_costs_time_and_nothing_else(root: Path, cold: MlxEngine, tmp_path: Path) -> None:
     prompt = [(3 * n + 1) % 256 for n in range(1400)]
     engine = load(root, tmp_path)
