@@ -22,6 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from slipstream import __version__
+from slipstream.errors import ModelNotFound
 from slipstream.store import demo, hub_cache, local
 from slipstream.store.local import Broken, Partial
 from slipstream.store.paths import cache_dir, data_dir
@@ -212,7 +213,7 @@ def _check_models() -> Iterator[Finding]:
         yield Finding("models", State.WARNING, said, remedy, tuple(model.name for model in broken))
     try:
         demo.find()
-    except Exception:
+    except ModelNotFound:
         yield Finding("models", State.WARNING, "the built-in model is not installed", "run: uv sync --group demo")
 
 
