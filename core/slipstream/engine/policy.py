@@ -76,8 +76,9 @@ class Calibration:
 class Policy:
     """One request's choices. Costs are the engine's; what was accepted is the request's own, begun from `like`."""
 
-    def __init__(self, costs: Costs, like: Policy | None = None) -> None:
+    def __init__(self, costs: Costs, like: Policy | None = None, context: int = 0) -> None:
         self.costs = costs
+        self.context = context  # tokens of the request so far
         self._positions: dict[str, Positions] = {}
         self._calibration: dict[str, Calibration] = {}
         self._rate = 0.0  # tokens per millisecond
@@ -111,7 +112,7 @@ class Policy:
 
     def value(self, source: str, drafts: int, survival: Sequence[float]) -> float:
         """Expected tokens of a round less the worth of its time."""
-        cost = self.costs.round_ms(source, drafts)
+        cost = self.costs.round_ms(source, drafts, self.context)
         return 1.0 + sum(survival[:drafts]) - max(self._rate, self._plain_rate()) * cost
 
     def best(self, source: str, most: int) -> tuple[int, float]:
@@ -120,8 +121,8 @@ class Policy:
 
     def may_cut(self, source: str, drafts: int) -> bool:
         """Whether it can pay to wait for confidences before verifying."""
-        whole = self.costs.round_ms(source, drafts)
-        return whole - self.costs.round_ms(source, 1) > WORTH_WAITING * whole
+        whole = self.costs.round_ms(source, drafts, self.context)
+        return whole - self.costs.round_ms(source, 1, self.context) > WORTH_WAITING * whole
 
     def cut(self, source: str, confidences: Sequence[float]) -> int:
         """How many of the drafts to verify, given each one's probability to be kept if those before it are."""
@@ -139,7 +140,8 @@ class Policy:
         self, source: str, drafted: int, accepted: int, milliseconds: float, confidences: Sequence[float] | None = None
     ) -> None:
         """What a round showed. `drafted` are the drafts that were verified."""
-        self.costs.learn(source, drafted, milliseconds)
+        self.costs.learn(source, drafted, milliseconds, self.context)
+        self.context += accepted + 1
         rate = (accepted + 1) / max(milliseconds, SURE)
         self._rate = rate if not self._rate else self._smoothed(accepted + 1, milliseconds)
         if source == PLAIN:
@@ -154,8 +156,8 @@ class Policy:
             self._calibration.setdefault(source, Calibration()).learn(confidences[:drafted], accepted)
 
     def _park(self, source: str, most: int) -> None:
-        plain = self.costs.round_ms(PLAIN, 0)
-        lost = self.costs.round_ms(source, self._probe_length(source, most)) / plain - 1
+        plain = self.costs.round_ms(PLAIN, 0, self.context)
+        lost = self.costs.round_ms(source, self._probe_length(source, most), self.context) / plain - 1
         self._parked = self._pause
         self._pause = max(PROBE_FIRST, min(2 * self._pause, round(lost / PROBE_SHARE)))
 
@@ -168,7 +170,7 @@ class Policy:
         return 1.0 / (mean_ms + RATE_WEIGHT * min(tokens, 8) * (milliseconds / tokens - mean_ms))
 
     def _plain_rate(self) -> float:
-        return 1.0 / self.costs.round_ms(PLAIN, 0)
+        return 1.0 / self.costs.round_ms(PLAIN, 0, self.context)
 
     def _survival(self, source: str, most: int) -> list[float]:
         return self._positions.setdefault(source, Positions()).survival(most)
