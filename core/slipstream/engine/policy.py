@@ -133,7 +133,7 @@ class Policy:
         for value in self._calibration.setdefault(source, Calibration()).apply(confidences):
             product *= value
             survival.append(product)
-        values = [self.value(source, count, survival) for count in range(len(survival) + 1)]
+        values = self._values(source, survival)
         return max(range(len(values)), key=values.__getitem__)
 
     def learn(
@@ -176,9 +176,19 @@ class Policy:
         return self._positions.setdefault(source, Positions()).survival(most)
 
     def _best(self, source: str, survival: Sequence[float]) -> tuple[int, float]:
-        values = [self.value(source, count, survival) for count in range(1, len(survival) + 1)]
-        best = max(range(len(values)), key=values.__getitem__)
-        return best + 1, values[best]
+        values = self._values(source, survival)
+        best = max(range(1, len(values)), key=values.__getitem__)
+        return best, values[best]
+
+    def _values(self, source: str, survival: Sequence[float]) -> list[float]:
+        """`value` of 0, 1, 2, … drafts."""
+        rate, context = max(self._rate, self._plain_rate()), self.context
+        expected = 1.0
+        out = [expected - rate * self.costs.round_ms(source, 0, context)]
+        for count, survives in enumerate(survival, 1):
+            expected += survives
+            out.append(expected - rate * self.costs.round_ms(source, count, context))
+        return out
 
 
 def _logit(probability: float) -> float:

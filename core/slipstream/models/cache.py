@@ -18,6 +18,9 @@ ROUND = 64  # rows of the longest forward that can be taken back where that cost
 KV_GROUP = 32  # divides every head size that mlx-lm's families have
 
 
+_FREE = (mlx_caches.KVCache, mlx_caches.QuantizedKVCache)  # can go back to any length
+
+
 class WindowCache(mlx_caches.KVCache):
     """A sliding-window layer's keys and values in temporal order, with the rows a round may still give back.
 
@@ -100,11 +103,17 @@ class TargetCache:
                 f"--kv-bits does not work with this model: it has only {kinds} layers; use --kv-bits 0"
             )
         self.length = 0
+        self._sort()
+
+    def _sort(self) -> None:
+        """Remember which layers a round has to ask anything: most are plain rows, which can always go back."""
+        self._states = [layer for layer in _flat(self.layers) if isinstance(layer, StateCache)]
+        self._bound = [layer for layer in self.layers if type(layer) not in _FREE]
 
     @property
     def floor(self) -> int:
         """The least length that `rewind` reaches now."""
-        return max(0, self.length - min((_reach(layer) for layer in self.layers), default=self.length))
+        return max(0, self.length - min((_reach(layer) for layer in self._bound), default=self.length))
 
     @property
     def fixed_kinds(self) -> tuple[str, ...]:
@@ -118,9 +127,8 @@ class TargetCache:
 
     def start(self, rows: int, *, noted: bool) -> None:
         """Told by the target before a forward of `rows` tokens. Only a noted one can be taken back in every layer."""
-        for layer in _flat(self.layers):
-            if isinstance(layer, StateCache):
-                layer.start(rows, noted=noted)
+        for layer in self._states:
+            layer.start(rows, noted=noted)
 
     def advance(self, rows: int) -> None:
         """Told by the target after it."""
@@ -139,6 +147,7 @@ class TargetCache:
         """A second cache with the same rows, which goes its own way from here. Shares memory until either writes."""
         twin = copy(self)
         twin.layers = [_copied(layer) for layer in self.layers]
+        twin._sort()
         return twin
 
     @property
