@@ -17,6 +17,9 @@ class Curves:
     target: Table = field(default_factory=dict[int, Mapping[int, float]])  # logits for every row
     drafters: Mapping[str, Table] = field(default_factory=dict[str, Table])  # by mode
     prefill: Table = field(default_factory=dict[int, Mapping[int, float]])  # one chunk, without logits
+    bandwidth: float = 0.0  # bytes a second that come from memory through a product with one row; 0: not measured
+    weight_bytes: int = 0  # read for a token
+    row_bytes: int = 0  # of the cache, read for a token for each token before it
 
     def verify_ms(self, rows: int, context: int) -> float:
         """A forward of the target over so many rows. Needs a measured target."""
@@ -26,6 +29,18 @@ class Curves:
         """None: this drafter was not measured."""
         table = self.drafters.get(source)
         return read(table, drafts, context) if table else None
+
+    def ceiling_tps(self, context: int) -> float:
+        """Tokens a second of plain decoding if nothing but memory took time. 0.0: bandwidth was not measured."""
+        read_bytes = self.weight_bytes + context * self.row_bytes
+        return self.bandwidth / read_bytes if read_bytes else 0.0
+
+    def chunk(self, most_ms: float) -> int | None:
+        """The longest measured prefill chunk that takes no longer, else the shortest. None: none was measured."""
+        if not self.prefill:
+            return None
+        sizes = self.prefill[min(self.prefill)]
+        return max((size for size, spent in sizes.items() if spent <= most_ms), default=min(sizes))
 
     def points(self, context: int = 0) -> list[tuple[int, float]]:
         """(rows, milliseconds) of verification at the measured context nearest to `context`: a chart's line."""

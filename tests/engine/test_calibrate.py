@@ -136,7 +136,7 @@ TARGETS: dict[str, tuple[Callable[[], Target], int]] = {
 @pytest.mark.parametrize("kind", TARGETS)
 def test_every_cache_kind_can_be_measured(kind: str) -> None:
     make, kv_bits = TARGETS[kind]
-    calibration = Calibration(make(), {}, kv_bits=kv_bits, chunk=16, contexts=(64, 300), budget_s=60.0)
+    calibration = Calibration(make(), {}, kv_bits=kv_bits, chunks=(16,), contexts=(64, 300), budget_s=60.0)
     for _ in calibration.run():
         assert all(cache.length == context for context, cache in calibration._caches.items())
     assert {1, 8} <= set(calibration.curves.target[64])
@@ -148,13 +148,21 @@ def stopped(budget_s: float) -> Iterator[int]:
     ticks = iter(range(10_000))
     target = tiny.target()
     drafters: dict[Mode, Drafter] = {}
-    calibration = Calibration(target, drafters, chunk=8, budget_s=budget_s, clock=lambda: float(next(ticks)))
+    calibration = Calibration(target, drafters, chunks=(8, 4), budget_s=budget_s, clock=lambda: float(next(ticks)))
     yield from (len(calibration._best) for _ in calibration.run())
 
 
 def test_the_time_is_kept_to_but_the_most_telling_points_are_measured() -> None:
     assert list(stopped(0.0)) == [1, 2, 3]
     assert 3 < len(list(stopped(12.0))) < 10
+
+
+def test_a_prompt_is_read_in_the_longest_chunks_that_can_be_cancelled() -> None:
+    curves = Curves(prefill={128: {128: 40.0, 512: 120.0, 2048: 450.0}, 4096: {512: 300.0}})
+    assert curves.chunk(150) == 512
+    assert curves.chunk(1000) == 2048
+    assert curves.chunk(10) == 128  # none can: the shortest
+    assert Curves().chunk(150) is None
 
 
 def test_costs_follow_curves_and_are_corrected_by_rounds() -> None:

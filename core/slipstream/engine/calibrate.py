@@ -34,14 +34,16 @@ class Point:
     size: int  # rows of a forward, tokens drafted, or tokens of a chunk
 
 
-TARGET, PREFILL = "target", "prefill"
+TARGET, PREFILL, BANDWIDTH = "target", "prefill", "bandwidth"
+STREAMED_ROWS = 2**13
+STREAMED_BYTES = 2**28  # of the matrix by which bandwidth is measured: more than any cache holds
 
 
 class Calibration:
     """`run` yields after each measurement; `curves` is what is known by then.
 
-    Once every point was measured, more rounds follow until `budget_s` is spent. `warm_up`: run each once untimed
-    before, where the first run of a shape compiles.
+    `chunks`: lengths of prefill chunks to try, the one in use first. Once every point was measured, more rounds follow
+    until `budget_s` is spent. `warm_up`: run each once untimed before, where the first run of a shape compiles.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class Calibration:
         drafters: Mapping[Mode, Drafter],
         *,
         kv_bits: int = 0,
-        chunk: int,
+        chunks: Sequence[int],
         warm_up: bool = False,
         contexts: Sequence[int] = CONTEXTS,
         budget_s: float = BUDGET_S,
@@ -59,17 +61,18 @@ class Calibration:
         self._target = target
         self._drafters = {mode.value: drafter for mode, drafter in drafters.items() if drafter.block}
         self._kv_bits = kv_bits
-        self._chunk = chunk
+        self._chunk, *self._other_chunks = chunks
         self._warm_up = warm_up
         self._budget_s = budget_s
         self._clock = clock
         self._can_draft = not target.fixed_kinds
-        room = target.context - max(chunk, *WIDE)
+        room = target.context - max(*chunks, *WIDE)
         self._contexts = [each for each in contexts if each <= room] or [SEED_ROWS]
         self._taps = tuple(sorted({tap for drafter in drafters.values() for tap in drafter.taps}))
         self._best: dict[Point, float] = {}
         self._caches: dict[int, TargetCache] = {}
-        self._ids = [index % 7 % target.vocabulary for index in range(max(chunk, SEED_ROWS, *WIDE))]
+        self._matrix: mx.array | None = None
+        self._ids = [index % 7 % target.vocabulary for index in range(max(*chunks, SEED_ROWS, *WIDE))]
 
     @property
     def curves(self) -> Curves:
@@ -77,7 +80,9 @@ class Calibration:
         for point, milliseconds in self._best.items():
             tables.setdefault(point.source, {}).setdefault(point.context, {})[point.size] = round(milliseconds, 4)
         target, prefill = tables.pop(TARGET, {}), tables.pop(PREFILL, {})
-        return Curves(target, tables, prefill)
+        streamed = tables.pop(BANDWIDTH, {}).get(0, {}).get(STREAMED_BYTES)
+        bandwidth = 1000 * STREAMED_BYTES / streamed if streamed else 0.0
+        return Curves(target, tables, prefill, bandwidth, self._target.read_bytes, kept.row_bytes(self._short))
 
     @property
     def points(self) -> list[Point]:
@@ -88,7 +93,7 @@ class Calibration:
         between = [size for size in (4, 2, *range(3, widest), *WIDE) if size not in ends] if self._can_draft else []
         out = [Point(TARGET, first, size) for size in ends]
         out += [Point(name, first, drafter.block) for name, drafter in self._drafters.items() if self._can_draft]
-        out += [Point(PREFILL, first, self._chunk)]
+        out += [Point(PREFILL, first, self._chunk), Point(BANDWIDTH, 0, STREAMED_BYTES)]
         out += [Point(TARGET, first, size) for size in between[:1]]
         for context in reversed(longer):
             out += [Point(TARGET, context, size) for size in ends]
@@ -99,6 +104,7 @@ class Calibration:
             Point(name, first, 1) for name, drafter in self._drafters.items() if self._can_draft and drafter.block > 1
         ]
         out += [Point(TARGET, first, size) for size in between[1:]]
+        out += [Point(PREFILL, first, size) for size in self._other_chunks]
         out += [Point(TARGET, context, size) for context in longer for size in between[:1]]
         return list(dict.fromkeys(out))
 
@@ -142,6 +148,8 @@ class Calibration:
             return self._verify(point)
         if point.source == PREFILL:
             return self._read(point)
+        if point.source == BANDWIDTH:
+            return self._stream()
         return self._draft(point)
 
     def _verify(self, point: Point) -> float:
@@ -163,6 +171,19 @@ class Calibration:
         spent = self._clock() - began
         self._back(cache, point.context)
         return 1000 * spent
+
+    def _stream(self) -> float:
+        """One row times a matrix: what decoding does with every weight."""
+        if self._matrix is None:
+            dtype = self._target.dtype
+            width = STREAMED_BYTES // dtype.size // STREAMED_ROWS
+            self._matrix = mx.ones((STREAMED_ROWS, width), dtype=dtype)
+            mx.eval(self._matrix)
+        row = mx.ones((1, self._matrix.shape[1]), dtype=self._matrix.dtype)
+        mx.eval(row)
+        began = self._clock()
+        mx.eval(row @ self._matrix.T)
+        return 1000 * (self._clock() - began)
 
     def _draft(self, point: Point) -> float:
         drafter, state = self._drafters[point.source], self._states[point.source]

@@ -42,9 +42,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Tokens of the prompt between two looks at the cancel flag: about 100 ms of work on slow machines.
-CPU_CHUNK = 32
-GPU_CHUNK = 512
+# Tokens of the prompt between two looks at the cancel flag; the first where this machine was not calibrated.
+CPU_CHUNKS = (32, 128)
+GPU_CHUNKS = (512, 128, 2048)
+CANCEL_MS = 150.0  # that a chunk may take where it was: longer ones read faster, and cannot be cancelled meanwhile
 CLEAR_EVERY = 256  # rounds between handing MLX's cached buffers back
 TICK_EVERY = 16  # rounds between handing on what is to be written to disk
 
@@ -89,12 +90,16 @@ class MlxEngine:
         self._parts = parts or {mode: mode.value for mode in drafters}
         self._kv_bits = kv_bits
         self._guard = guard
-        self._chunk = chunk or (GPU_CHUNK if load.on_gpu() else CPU_CHUNK)
+        self._chunks = (chunk,) if chunk else GPU_CHUNKS if load.on_gpu() else CPU_CHUNKS
+        self._chunk = self._chunks[0]
         self.costs = Costs(free=frozenset((Mode.LOOKUP.value, GRAMMAR)))
         self.pace = Pace()
         self._experience: Policy | None = None
         if info.measured_as and (found := curves.read(info.measured_as, self._parts)) is not None:
             self._start_from(found.curves)
+            # For as long as this engine lives: another chunk rounds differently.
+            fitting = found.curves.chunk(CANCEL_MS)
+            self._chunk = fitting if fitting in self._chunks else self._chunk
 
     def run(self, job: Job) -> Iterator[Event]:
         match job.work:
@@ -206,7 +211,7 @@ class MlxEngine:
             raise Unsteady(state)
         started = time.monotonic()
         calibration = Calibration(
-            self.target, self.drafters, kv_bits=self._kv_bits, chunk=self._chunk, warm_up=load.on_gpu()
+            self.target, self.drafters, kv_bits=self._kv_bits, chunks=self._chunks, warm_up=load.on_gpu()
         )
         total = len(calibration.points)
         for done, _ in enumerate(calibration.run(), 1):

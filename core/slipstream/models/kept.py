@@ -8,7 +8,7 @@ from typing import Any, cast
 import mlx.core as mx
 from mlx_lm.models import cache as mlx_caches
 
-from slipstream.models.cache import ROUND, TargetCache, WindowCache
+from slipstream.models.cache import ROUND, QuantisedCache, TargetCache, WindowCache
 from slipstream.models.host import ints
 
 CAPACITY_STEP = 256  # mlx-lm's: buffers have room for a multiple of so many tokens
@@ -16,7 +16,7 @@ CAPACITY_STEP = 256  # mlx-lm's: buffers have room for a multiple of so many tok
 Arrays = Mapping[str, mx.array]
 
 # Layers whose state of a token is rows of its own: [1, heads, tokens, width], or such arrays of packed numbers.
-_BY_ROWS = (mlx_caches.KVCache, mlx_caches.QuantizedKVCache, WindowCache)
+_BY_ROWS = (mlx_caches.KVCache, QuantisedCache, WindowCache)
 
 
 def has_fixed(cache: TargetCache) -> bool:
@@ -50,9 +50,11 @@ def restore(cache: TargetCache, pieces: Sequence[Arrays], whole: Arrays, length:
     joined = join(pieces, length)
     for name, layer in _leaves(cache.layers):
         if _is_by_rows(layer):
-            for kind in ("keys", "values"):
-                setattr(layer, kind, _nested(joined, f"{name}.{kind}"))
-            layer.offset = length
+            keys, values = (_nested(joined, f"{name}.{kind}") for kind in ("keys", "values"))
+            if isinstance(layer, QuantisedCache):
+                layer.put(keys, values, length)
+            else:
+                layer.keys, layer.values, layer.offset = keys, values, length
         else:
             state = _filled(_state(layer), whole, name)
             if isinstance(layer, WindowCache):

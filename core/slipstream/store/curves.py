@@ -20,6 +20,7 @@ from slipstream.store.paths import cache_dir, exclusive, write_text
 from slipstream.types import Mode, ModelInfo
 
 FORMAT = 1
+_NUMBERS: dict[str, Any] = {"bandwidth": float, "weight_bytes": int, "row_bytes": int}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ def read(key: str, parts: Mapping[Mode, str] | None = None, *, power: str | None
             for part, (mode, table) in found["drafters"].items()
             if wanted is None or part in wanted
         }
-        curves = Curves(_table(found["target"]), drafters, _table(found["prefill"]))
+        numbers = {name: kind(found[name]) for name, kind in _NUMBERS.items()}
+        curves = Curves(_table(found["target"]), drafters, _table(found["prefill"]), **numbers)
         return Measured(curves, power, float(found["at_s"])) if curves.target else None
     return None
 
@@ -79,6 +81,7 @@ def write(key: str, curves: Curves, parts: Mapping[Mode, str]) -> None:
             "target": curves.target,
             "drafters": drafters,
             "prefill": curves.prefill,
+            **{name: getattr(curves, name) for name in _NUMBERS},
         }
         write_text(file, json.dumps({"format": FORMAT, "states": states}) + "\n")
 
