@@ -11,7 +11,7 @@ import pytest
 import tiny
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
-from slipstream.drafters.network import BlockDrafter
+from slipstream.drafters.network import BlockDrafter, packing_of
 from slipstream.drafters.protocol import Proposal
 from slipstream.engine.load import Precision, load_drafter
 from slipstream.errors import PairMismatch
@@ -199,3 +199,9 @@ def similarity(one: Proposal, two: Proposal) -> float:
 def has_packed(drafter: BlockDrafter) -> bool:
     modules = [module for _, module in drafter.backbone.named_modules()]
     return any(isinstance(module, nn.QuantizedLinear) for module in modules)
+
+
+@pytest.mark.parametrize(("width", "group"), [(32, None), (48, None), (64, 32), (96, 32), (128, 64), (576, 64)])
+def test_packed_rows_have_two_groups_at_least(width: int, group: int | None) -> None:
+    """MLX's CUDA products of rows with a single group are wrong, and say nothing."""
+    assert packing_of(nn.Linear(width, 8), 4) == ({"bits": 4, "group_size": group} if group else False)

@@ -167,7 +167,9 @@ class BlockDrafter:
         module.load_weights([(name, tensor.astype(mx.float32)) for name, tensor in weights.items()], strict=True)
         if self._bits:
             # Packed from float32: from a half type each group's scale would be rounded twice.
-            nn.quantize(module, class_predicate=lambda path, layer: "conv" not in path and _packing(layer, self._bits))
+            nn.quantize(
+                module, class_predicate=lambda path, layer: "conv" not in path and packing_of(layer, self._bits)
+            )
         module.set_dtype(self._dtype)
 
 
@@ -185,10 +187,11 @@ class _Holder(nn.Module):
         self.module = module
 
 
-def _packing(layer: Any, bits: int) -> bool | dict[str, Any]:
+def packing_of(layer: Any, bits: int) -> bool | dict[str, Any]:
     """How to pack a layer, or False for those that stay plain. Any: nn.quantize's own convention."""
     if not hasattr(layer, "to_quantized"):
         return False
     width: int = layer.weight.shape[-1]
-    group = next((size for size in GROUP_SIZES if width % size == 0), None)
+    # At least two groups a row: with a single one, MLX's CUDA products are wrong (0.32.4; device.md).
+    group = next((size for size in GROUP_SIZES if width % size == 0 and width > size), None)
     return {"bits": bits, "group_size": group} if group else False
