@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import mlx.core as mx
@@ -29,6 +29,7 @@ class Tables(Protocol):
     def dtype(self) -> mx.Dtype: ...
     def embed_rows(self, tokens: mx.array) -> mx.array: ...
     def head_rows(self, hidden: mx.array) -> mx.array: ...
+    def head_part(self, ids: mx.array) -> Callable[[mx.array], mx.array]: ...
 
 
 class BlockState:
@@ -79,6 +80,7 @@ class BlockDrafter:
             self._masks = self._masks + self._noise[1:]
         # The target's ids of the tokens it can propose, where these are not all.
         self.draft_ids = mx.arange(d.draft_vocabulary) + checkpoint.weights["d2t"] if d.is_reduced else None
+        self._head = self._output_head(target)
         mx.eval(self._masks, self.backbone.parameters())
 
     def begin(self) -> BlockState:
@@ -123,13 +125,16 @@ class BlockDrafter:
     def base_logits(self, hidden: mx.array) -> mx.array:
         """Logits [n, vocabulary] of slots' hidden states, before any Markov bias."""
         d = self.descriptor
-        if self._own_head is not None:
-            logits = self._own_head(hidden)
-        else:
-            logits = self._target.head_rows(hidden.astype(self._target.dtype))
+        logits = self._head(hidden if d.own_head else hidden.astype(self._target.dtype))
         if d.multiplier != 1.0:
             logits = logits * d.multiplier
         return logits if d.softcap is None else softcap(logits, d.softcap)
+
+    def _output_head(self, target: Tables) -> Callable[[mx.array], mx.array]:
+        """Its own head, or the target's, of which only the rows that it can propose are multiplied."""
+        if self._own_head is not None:
+            return self._own_head
+        return target.head_rows if self.draft_ids is None else target.head_part(self.draft_ids)
 
     def _embed(self, tokens: mx.array) -> mx.array:
         table = self._own_embed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from operator import attrgetter
@@ -153,6 +153,11 @@ class Target:
         assert self._parts is not None
         return self._parts.head_rows(hidden)
 
+    def head_part(self, ids: mx.array) -> Callable[[mx.array], mx.array]:
+        """`head_rows` for the tokens `ids` [m] alone: from [n, hidden] to [n, m], without the cost of the others."""
+        assert self._parts is not None
+        return part_of(self._parts.embed if self._parts.head is None else self._parts.head, ids)
+
     def _take_apart(self, own: mx.array) -> _Parts | None:
         """The parts that give the model's own logits on a few tokens. None: its layout is not known."""
         expected = own.astype(mx.float32)
@@ -203,6 +208,24 @@ class Target:
             return ()
         logger.warning("architecture %r does not come back to its state: off by %.3g", self.model_type, difference)
         return whole.state_kinds
+
+
+def part_of(table: Any, ids: mx.array) -> Callable[[mx.array], mx.array]:
+    """The product with rows `ids` [m] of a Linear or an Embedding, packed as the table is."""
+    bias = table.bias[ids] if "bias" in table else None
+    weight = table.weight[ids]
+    if not hasattr(table, "bits"):
+        mx.eval(weight)
+        return lambda hidden: hidden @ weight.T if bias is None else mx.addmm(bias, hidden, weight.T)
+    scales, biases = table.scales[ids], None if table.get("biases") is None else table.biases[ids]
+    packing: dict[str, Any] = {"group_size": table.group_size, "bits": table.bits, "mode": table.mode}
+    mx.eval(weight, scales, [] if biases is None else biases)
+
+    def product(hidden: mx.array) -> mx.array:
+        out = mx.quantized_matmul(hidden, weight, scales, biases, transpose=True, **packing)
+        return out if bias is None else out + bias
+
+    return product
 
 
 def _file_of(model: nn.Module) -> str:
