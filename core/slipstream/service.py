@@ -42,12 +42,13 @@ def serve(
     emit: Callable[[Status], None],
     *,
     name: str = "model",
-    max_active: int = MAX_ACTIVE,
+    max_active: int | None = None,
 ) -> None:
     """Open an engine and run jobs until the inbox is closed. Blocks; call it on the thread that is to own MLX.
 
-    Up to `max_active` jobs take turns, one prefill chunk or one round each, so that a short one is not stuck behind
-    a long prompt; two places more are there for short prompts alone. An error of a request fails its job alone. Any
+    Up to `max_active` jobs (None: MAX_ACTIVE, or as many as the engine decodes together) take turns, one prefill chunk
+    or one round each, so that a short one is not stuck behind a long prompt; two places more are there for short
+    prompts alone. An error of a request fails its job alone. Any
     other exception means that a forward pass broke and the caches are lies: every job fails with EngineFaulted until
     the program opens a new engine.
     """
@@ -64,11 +65,12 @@ def serve(
         emit(Faulted(fault))
         _refuse_all(inbox, fault)
         return
+    places = max(MAX_ACTIVE, engine.info.max_batch) if max_active is None else max_active
     turns: deque[tuple[Job, Iterator[Event]]] = deque()
     try:
         emit(Ready(engine.info))
         while True:
-            if _admit(inbox, engine, turns, max_active):
+            if _admit(inbox, engine, turns, places):
                 emit(Working(engine.info, tuple(job.number for job, _ in turns)))
             if not turns:
                 return  # the inbox is closed and empty
@@ -108,12 +110,12 @@ def start(
     return thread
 
 
-def _admit(inbox: Inbox, engine: Engine, turns: deque[tuple[Job, Iterator[Event]]], max_active: int) -> bool:
+def _admit(inbox: Inbox, engine: Engine, turns: deque[tuple[Job, Iterator[Event]]], places: int) -> bool:
     """Give waiting jobs a turn, waiting for one when there is nothing else to do. True when somebody came in."""
     came_in = False
     inbox.drop_cancelled()
-    while len(turns) < max_active + SHORT_PLACES:
-        job = inbox.get(wait=not turns, only=_anybody if len(turns) < max_active else _is_short)
+    while len(turns) < places + SHORT_PLACES:
+        job = inbox.get(wait=not turns, only=_anybody if len(turns) < places else _is_short)
         if job is None:
             break
         # A newcomer goes first: its prompt is short, or it will step aside after one chunk.

@@ -136,12 +136,21 @@ class Policy:
         return max(range(len(values)), key=values.__getitem__)
 
     def learn(
-        self, source: str, drafted: int, accepted: int, milliseconds: float, confidences: Sequence[float] | None = None
+        self,
+        source: str,
+        drafted: int,
+        accepted: int,
+        milliseconds: float | None,
+        confidences: Sequence[float] | None = None,
     ) -> None:
-        """What a round showed. `drafted` are the drafts that were verified."""
-        self.costs.learn(source, drafted, milliseconds)
-        rate = (accepted + 1) / max(milliseconds, SURE)
-        self._rate = rate if not self._rate else self._smoothed(accepted + 1, milliseconds)
+        """What a round showed. `drafted` are the drafts that were verified.
+
+        `milliseconds`: None for a round that was shared, whose time says nothing of one alone.
+        """
+        if milliseconds is not None:
+            self.costs.learn(source, drafted, milliseconds)
+            rate = (accepted + 1) / max(milliseconds, SURE)
+            self._rate = rate if not self._rate else self._smoothed(accepted + 1, milliseconds)
         if source == PLAIN:
             return
         positions = self._positions.setdefault(source, Positions())

@@ -1,4 +1,4 @@
-"""One request's decoding: prefill, then rounds of propose, verify, decide, commit.
+"""Decoding: a request's prefill, then rounds of propose, verify, decide, commit, its own or shared with others.
 
 Invariant between rounds: the target's cache and every drafter's context hold all committed tokens but the last.
 """
@@ -6,7 +6,7 @@ Invariant between rounds: the target's cache and every drafter's context hold al
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,11 @@ import mlx.core as mx
 from slipstream.drafters.protocol import Proposal
 from slipstream.engine.decide import Chooser, Decision
 from slipstream.engine.planner import Drafters
+from slipstream.errors import SlipstreamError
 from slipstream.events import Choice, Margin, Round
 from slipstream.models.cache import TargetCache
 from slipstream.models.host import floats, ints
-from slipstream.models.target import Target
+from slipstream.models.target import Forward, Target
 from slipstream.types import Options
 
 if TYPE_CHECKING:
@@ -36,6 +37,58 @@ class Step:
     round: Round | None
     logprobs: tuple[Choice, ...]
     margins: tuple[Margin, ...]
+
+
+class Part:
+    """One request's part of a round, as far as it got."""
+
+    source: str
+    proposal: Proposal
+    forward: Forward
+    decision: Decision
+    step: Step
+
+    def __init__(self, row: Decoding) -> None:
+        self.row = row
+        self.offered: tuple[float, ...] | None = None  # confidences of all drafts, before some were left out
+        self.error: SlipstreamError | None = None  # of the request: the others go on without it
+
+    @property
+    def drafts(self) -> list[mx.array]:
+        proposal = self.proposal
+        return [proposal.tokens] if proposal.confidence is None else [proposal.tokens, proposal.confidence]
+
+
+def decode_round(target: Target, rows: Sequence[Decoding]) -> list[Step | SlipstreamError]:
+    """The round: of one request, or of several that share the target's forward and the one wait for the device.
+
+    What a request could not do, such as follow its grammar, comes in the place of its step.
+    """
+    began = time.perf_counter()
+    parts = [Part(row) for row in rows]
+    going = parts
+
+    def each(do: Callable[[Decoding, Part], None]) -> None:
+        nonlocal going
+        for part in going:
+            try:
+                do(part.row, part)
+            except SlipstreamError as error:
+                part.error = error
+        going = [part for part in going if part.error is None]
+
+    each(Decoding.propose)
+    each(Decoding.cut)
+    mx.async_eval([part.drafts for part in going])  # the device drafts while the target's graph is built
+    taps = sorted({tap for part in going for tap in part.row.taps})
+    forwards = target.forward_rows([part.row.verifying(part) for part in going], taps)
+    for part, forward in zip(going, forwards, strict=True):
+        part.forward = forward
+    each(Decoding.decide)
+    mx.eval([[*part.decision.arrays, *part.drafts] for part in going])  # the round's one wait for the device
+    milliseconds = 1000 * (time.perf_counter() - began) if len(parts) == 1 else None
+    each(lambda row, part: row.commit(part, milliseconds))
+    return [part.step if part.error is None else part.error for part in parts]
 
 
 class Decoding:
@@ -89,32 +142,50 @@ class Decoding:
         return self._finish_step((ints(decision.tokens)[0],), decision, None)
 
     def step(self) -> Step:
-        """One round. At most as many tokens as there is room for."""
-        began = time.perf_counter()
-        position = self._committed - 1  # of the last committed token
-        source, proposal = self._propose()
-        policy = self._drafters.policy
-        offered: tuple[float, ...] | None = None
-        if policy is not None and proposal.confidence is not None and policy.may_cut(source, len(proposal)):
-            mx.eval(proposal.tokens, proposal.confidence)
-            offered = tuple(floats(proposal.confidence))
-            proposal = proposal.first(policy.cut(source, offered))
-        drafts = [proposal.tokens, *([] if proposal.confidence is None else [proposal.confidence])]
-        mx.async_eval(drafts)  # the device drafts while the target's graph is built
-        rows = mx.concatenate([mx.array([self._last], dtype=mx.int32), proposal.tokens])
-        forward = self._target.forward(rows, self._cache, self._drafters.taps)
-        assert forward.logits is not None
-        decision = self._chooser.decide(forward.logits, proposal, self._committed)
-        mx.eval(decision.arrays, drafts)  # the round's one wait for the device
+        """One round of this request alone. At most as many tokens as there is room for."""
+        (step,) = decode_round(self._target, (self,))
+        if isinstance(step, SlipstreamError):
+            raise step
+        return step
 
-        drafted = ints(proposal.tokens)
-        accepted = _accepted(drafted, decision)
-        confidence = None if proposal.confidence is None else tuple(floats(proposal.confidence))
-        if policy is not None:
-            spent = 1000 * (time.perf_counter() - began)
-            policy.learn(source, len(drafted), accepted, spent, offered or confidence)
-        made = Round(position, source, tuple(drafted), accepted, confidence)
-        return self._commit(decision, forward.taps, made)
+    @property
+    def taps(self) -> tuple[int, ...]:
+        """Layers whose hidden states the drafters read."""
+        return self._drafters.taps
+
+    # The parts of a round, in this order.
+
+    def propose(self, part: Part) -> None:
+        """Draft, as far as seems worth it."""
+        part.source, part.proposal = self._propose()
+
+    def cut(self, part: Part) -> None:
+        """Leave out the drafts that are not worth their verification, where their confidences can tell."""
+        policy, proposal = self._drafters.policy, part.proposal
+        if policy is not None and proposal.confidence is not None and policy.may_cut(part.source, len(proposal)):
+            mx.eval(proposal.tokens, proposal.confidence)
+            part.offered = tuple(floats(proposal.confidence))
+            part.proposal = proposal.first(policy.cut(part.source, part.offered))
+
+    def verifying(self, part: Part) -> tuple[mx.array, TargetCache]:
+        """What the target is to run, after what its cache holds."""
+        return mx.concatenate([mx.array([self._last], dtype=mx.int32), part.proposal.tokens]), self._cache
+
+    def decide(self, part: Part) -> None:
+        """Choose a token for each verified row. Lazy."""
+        assert part.forward.logits is not None
+        part.decision = self._chooser.decide(part.forward.logits, part.proposal, self._committed)
+
+    def commit(self, part: Part, milliseconds: float | None) -> None:
+        """Keep what was accepted and forget the rest, after a round that took so long. None: it was not ours alone."""
+        position = self._committed - 1  # of the last committed token
+        drafted = ints(part.proposal.tokens)
+        accepted = _accepted(drafted, part.decision)
+        confidence = None if part.proposal.confidence is None else tuple(floats(part.proposal.confidence))
+        if self._drafters.policy is not None:
+            self._drafters.policy.learn(part.source, len(drafted), accepted, milliseconds, part.offered or confidence)
+        made = Round(position, part.source, tuple(drafted), accepted, confidence)
+        part.step = self._commit(part.decision, part.forward.taps, made)
 
     def _propose(self) -> tuple[str, Proposal]:
         draws_from = self._committed

@@ -184,7 +184,7 @@ class Target:
         One request is `forward` itself.
         """
         parts = self._parts
-        if len(rows) == 1 or parts is None or self.packing is None:
+        if len(rows) <= 1 or parts is None or self.packing is None:
             return [self.forward(tokens, cache, taps) for tokens, cache in rows]
         caches = [cache for _, cache in rows]
         widths = [tokens.shape[0] for tokens, _ in rows]
