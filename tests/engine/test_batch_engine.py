@@ -7,20 +7,18 @@ import random
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from slipstream.engine.engine import MlxEngine, Pair, open_engine
-from slipstream.errors import EngineFaulted, InvalidRequest
 from slipstream.events import Choice, Delta, Done, Event, Failed, Faulted, Finish, Prefill, Ready, Status
 from slipstream.jobs import Inbox, Job
 from slipstream.measure.result import Answer
-from slipstream.models.target import Target
 from slipstream.service import serve
-from slipstream.types import Acceptance, CacheLimits, Grammar, Mode, ModelInfo, Options, Request, Tokens
-from tiny_runs import END, write_byte_drafter, write_target
+from slipstream.types import CacheLimits, Grammar, Mode, Options, Request, Tokens
+from tiny_runs import write_byte_drafter, write_target
 
 MIB = 2**20
 MODES = (Mode.AUTO, Mode.DSPARK, Mode.DFLASH, Mode.LOOKUP, Mode.BASELINE)
@@ -159,7 +157,7 @@ def together(served: Loop, asked: Sequence[Asked]) -> list[list[Event]]:
             at.job.cancel()
     for at, into in zip(heard, said, strict=True):
         if not into or not isinstance(into[-1], Done | Failed):
-            into += at.whole()
+            into.extend(at.whole())
     return said
 
 

@@ -117,7 +117,7 @@ def check_round(golden: Golden, state: BlockState, at: str) -> None:
     golden.close(at + "block_embeddings", slots)
     hidden = slots
     for layer in range(d.layers):
-        hidden = drafter.backbone.layer(layer, state.context, hidden)
+        hidden = drafter.backbone.layer(layer, [state.context], hidden, [hidden.shape[0]])
         golden.close(f"{at}layer{layer}.out", hidden)
     hidden = drafter.backbone.norm(hidden)
     golden.close(at + "hidden", hidden)

@@ -5,7 +5,8 @@ Context rows come from the target's hidden states; block slots are the anchor an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import mlx.core as mx
@@ -33,13 +34,30 @@ class DynamicConvolution(nn.Module):
         wide = mx.broadcast_to(dynamic, (*dynamic.shape[:-1], self._group)).flatten(-2)  # a tap for each channel
         return (wide + self.base_kernel).transpose(1, 0, 2, 3)
 
-    @staticmethod
-    def mixed(kernel: mx.array, rows: mx.array) -> mx.array:
-        """Rows [block, hidden] with kernel [block, taps, hidden]: tap t reads the slot t before, none before slot 0."""
-        out = kernel[:, 0] * rows
-        for tap in range(1, kernel.shape[1]):
-            out = out + kernel[:, tap] * mx.pad(rows, [(tap, 0), (0, 0)])[: rows.shape[0]]
-        return out
+
+def mixed(kernel: mx.array, rows: mx.array, widths: Sequence[int]) -> mx.array:
+    """Rows [slots, hidden] with kernel [slots, taps, hidden]: tap t reads the slot t before, none before a block."""
+    blocks = zip(parted(kernel, widths), parted(rows, widths), strict=True)
+    return joined([_mixed(kernel, rows) for kernel, rows in blocks])
+
+
+def _mixed(kernel: mx.array, rows: mx.array) -> mx.array:
+    out = kernel[:, 0] * rows
+    for tap in range(1, kernel.shape[1]):
+        out = out + kernel[:, tap] * mx.pad(rows, [(tap, 0), (0, 0)])[: rows.shape[0]]
+    return out
+
+
+def joined(parts: Sequence[mx.array]) -> mx.array:
+    """Rows of several requests one behind the other."""
+    return parts[0] if len(parts) == 1 else mx.concatenate(list(parts))
+
+
+def parted(rows: mx.array, widths: Sequence[int]) -> list[mx.array]:
+    """The way back."""
+    if len(widths) == 1:
+        return [rows]
+    return mx.split(rows, list(accumulate(widths[:-1])))
 
 
 class Layer(nn.Module):
@@ -141,29 +159,33 @@ class Backbone(nn.Module):
             context.write(index, *self._placed(layer, keys, values, context.length))
         context.length += rows
 
-    def block(self, context: Context, slots: mx.array) -> mx.array:
-        """Run embedded slots [block, hidden] after the context; hidden states after the final norm. Context is kept."""
-        hidden = slots
+    def block(self, contexts: Sequence[Context], slots: Sequence[mx.array]) -> mx.array:
+        """Run embedded slots [block, hidden] behind each context; hidden states of all after the final norm.
+
+        Several blocks are one sequence to all products; each block attends to itself and its own context, which stays.
+        """
+        widths = [block.shape[0] for block in slots]
+        hidden = joined(slots)
         for index in range(len(self.layers)):
-            hidden = self.layer(index, context, hidden)
+            hidden = self.layer(index, contexts, hidden, widths)
         return self.norm(hidden)
 
-    def layer(self, index: int, context: Context, hidden: mx.array) -> mx.array:
+    def layer(self, index: int, contexts: Sequence[Context], hidden: mx.array, widths: Sequence[int]) -> mx.array:
         d, layer = self._d, self.layers[index]
         before_mlp = layer.pre_feedforward_layernorm if d.is_gemma else layer.post_attention_layernorm
         normed = layer.input_layernorm(hidden)
         if d.conv_kernel:
             before, after = layer.attention_conv.kernels(normed)
-            seen = layer.attention_conv.mixed(before, normed)
-            out = layer.attention_conv.mixed(after, self._attention(index, context, seen))
+            seen = mixed(before, normed, widths)
+            out = mixed(after, self._attention(index, contexts, seen, widths), widths)
         else:
-            out = self._attention(index, context, normed)
+            out = self._attention(index, contexts, normed, widths)
         hidden = hidden + (layer.post_attention_layernorm(out) if d.is_gemma else out)
 
         normed = before_mlp(hidden)
         if d.conv_kernel:
             before, after = layer.mlp_conv.kernels(normed)
-            out = layer.mlp_conv.mixed(after, self._mlp(layer, layer.mlp_conv.mixed(before, normed)))
+            out = mixed(after, self._mlp(layer, mixed(before, normed, widths)), widths)
         else:
             out = self._mlp(layer, normed)
         if d.is_gemma:
@@ -175,11 +197,18 @@ class Backbone(nn.Module):
         activated = nn.gelu_approx(gate) if self._d.is_gemma else nn.silu(gate)
         return layer.down_proj(activated * up)
 
-    def _attention(self, index: int, context: Context, rows: mx.array) -> mx.array:
-        """Slots [block, hidden] over the context and themselves."""
+    def _attention(self, index: int, contexts: Sequence[Context], rows: mx.array, widths: Sequence[int]) -> mx.array:
+        """Slots [slots, hidden] of each block over its context and the block."""
+        layer = self.layers[index]
+        blocks = parted(layer.qkv(rows), widths)
+        return layer.o_proj(
+            joined([self._attended(index, context, qkv) for context, qkv in zip(contexts, blocks, strict=True)])
+        )
+
+    def _attended(self, index: int, context: Context, qkv: mx.array) -> mx.array:
+        """One block's heads [block, queries' width], from its products [block, qkv]."""
         d, layer, start = self._d, self.layers[index], context.length
-        size, q_width, kv_width = rows.shape[0], d.heads * d.head_dim, d.kv_heads * d.head_dim
-        qkv = layer.qkv(rows)
+        size, q_width, kv_width = qkv.shape[0], d.heads * d.head_dim, d.kv_heads * d.head_dim
         gate = None
         if d.gated:  # each head's rows are [queries ; gate]
             both, keys, values = mx.split(qkv, [2 * q_width, 2 * q_width + kv_width], axis=-1)
@@ -209,7 +238,7 @@ class Backbone(nn.Module):
         out = out.transpose(0, 2, 1, 3).reshape(size, q_width)
         if gate is not None:
             out = out * mx.sigmoid(gate.reshape(size, q_width))
-        return layer.o_proj(out)
+        return out
 
     def _placed(self, layer: Layer, keys: mx.array, values: mx.array, offset: int) -> tuple[mx.array, mx.array]:
         """Keys and values [1, kv_heads, n, head_dim] as the context keeps them: normed, and keys turned."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import mlx.core as mx
 
 from slipstream.drafters.lookup import Lookup
 from slipstream.drafters.none import NoDrafter
-from slipstream.drafters.protocol import Drafter, Draw, KeepsRows, Proposal
+from slipstream.drafters.protocol import Drafter, DraftsTogether, Draw, KeepsRows, Proposal, Wish
 from slipstream.engine.costs import PLAIN
 from slipstream.engine.policy import Policy
 from slipstream.errors import InvalidRequest
@@ -75,29 +76,33 @@ class Drafters:
     def arrays(self) -> list[Any]:
         return [array for drafter, state in self._states for array in drafter.arrays(state)]
 
-    def propose(self, last: int, limit: int, draw: Draw) -> tuple[str, Proposal]:
-        """Who drafts, and what."""
+    def plan(self, last: int, limit: int, draw: Draw, *, is_greedy: bool = False) -> tuple[str, Proposal | Wish]:
+        """Who drafts: what a copy proposes, or what a network is to be asked for, see `draft`."""
         if limit > 0:
-            made = self._first(last, limit, draw) if self.policy is None else self._best(self.policy, last, limit, draw)
+            wish = Asking(last, limit, draw, is_greedy)
+            made = self._first(wish) if self.policy is None else self._best(self.policy, wish)
             if made is not None:
                 return made
         return PLAIN, Proposal(mx.zeros((0,), dtype=mx.int32))
 
-    def _first(self, last: int, limit: int, draw: Draw) -> tuple[str, Proposal] | None:
+    def _first(self, asking: Asking) -> tuple[str, Proposal | Wish] | None:
         for drafter, state in self._states:
-            proposal = drafter.propose(state, last, limit, draw)
+            if drafter.taps:
+                return drafter.mode.value, asking.wish(drafter, state)
+            proposal = asking.now(drafter, state)
             if len(proposal):
                 return drafter.mode.value, proposal
         return None
 
-    def _best(self, policy: Policy, last: int, limit: int, draw: Draw) -> tuple[str, Proposal] | None:
+    def _best(self, policy: Policy, asking: Asking) -> tuple[str, Proposal | Wish] | None:
         copied: tuple[str, Proposal] | None = None
         networks: list[tuple[Drafter, Any]] = []
+        limit = asking.limit
         for drafter, state in self._states:
             if drafter.taps:
                 networks.append((drafter, state))
                 continue
-            proposal = drafter.propose(state, last, limit, draw)
+            proposal = asking.now(drafter, state)
             if len(proposal):
                 copied = drafter.mode.value, proposal
         if copied is not None:
@@ -109,5 +114,35 @@ class Drafters:
         for drafter, state in networks:
             length = policy.length(drafter.mode.value, min(limit, drafter.block))
             if length:
-                return drafter.mode.value, drafter.propose(state, last, length, draw)
+                return drafter.mode.value, asking.wish(drafter, state, length)
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a round asks of whoever drafts."""
+
+    last: int
+    limit: int
+    draw: Draw
+    is_greedy: bool
+
+    def now(self, drafter: Drafter, state: Any) -> Proposal:
+        return drafter.propose(state, self.last, self.limit, self.draw)
+
+    def wish(self, drafter: Drafter, state: Any, limit: int | None = None) -> Wish:
+        return Wish(drafter, state, self.last, self.limit if limit is None else limit, self.draw, self.is_greedy)
+
+
+def draft(wishes: Sequence[Wish]) -> list[Proposal]:
+    """What networks propose to several requests: each network runs once, where it can."""
+    made: dict[int, Proposal] = {}
+    for drafter in {id(wish.drafter): wish.drafter for wish in wishes}.values():
+        rows = [row for row, wish in enumerate(wishes) if wish.drafter is drafter]
+        asked = [wishes[row] for row in rows]
+        if isinstance(drafter, DraftsTogether):
+            proposals = drafter.propose_together(asked)
+        else:
+            proposals = [drafter.propose(wish.state, wish.last, wish.limit, wish.draw) for wish in asked]
+        made |= dict(zip(rows, proposals, strict=True))
+    return [made[row] for row in range(len(wishes))]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import mlx.core as mx
 
-from slipstream.drafters.protocol import Proposal
+from slipstream.drafters.protocol import Proposal, Wish
 from slipstream.engine.decide import Chooser, Decision
-from slipstream.engine.planner import Drafters
+from slipstream.engine.planner import Drafters, draft
 from slipstream.errors import SlipstreamError
 from slipstream.events import Choice, Margin, Round
 from slipstream.models.cache import TargetCache
@@ -50,6 +50,8 @@ class Part:
 
     def __init__(self, row: Decoding) -> None:
         self.row = row
+        self.wish: Wish | None = None  # to a network, which then makes the proposal
+        self.forced: list[int] | None = None  # tokens that the grammar leaves no choice about; None: it does not matter
         self.offered: tuple[float, ...] | None = None  # confidences of all drafts, before some were left out
         self.error: SlipstreamError | None = None  # of the request: the others go on without it
 
@@ -77,7 +79,11 @@ def decode_round(target: Target, rows: Sequence[Decoding]) -> list[Step | Slipst
                 part.error = error
         going = [part for part in going if part.error is None]
 
-    each(Decoding.propose)
+    each(Decoding.plan)
+    asked = [(part, part.wish) for part in going if part.wish is not None]
+    for (part, _), proposal in zip(asked, draft([wish for _, wish in asked]), strict=True):
+        part.proposal = proposal
+    each(Decoding.settle)
     each(Decoding.cut)
     mx.async_eval([part.drafts for part in going])  # the device drafts while the target's graph is built
     taps = sorted({tap for part in going for tap in part.row.taps})
@@ -155,9 +161,38 @@ class Decoding:
 
     # The parts of a round, in this order.
 
-    def propose(self, part: Part) -> None:
-        """Draft, as far as seems worth it."""
-        part.source, part.proposal = self._propose()
+    def plan(self, part: Part) -> None:
+        """Decide who drafts. Part gets a proposal that costs nothing, or a wish to a network."""
+        constraint = self._constraint
+        if constraint is not None and self._drafters.may_draft:
+            part.forced = constraint.forced()[: self._limit]
+            if len(part.forced) >= ENOUGH_FORCED:
+                part.source, part.proposal = GRAMMAR, _certain(part.forced)
+                return
+        draws_from = self._committed
+
+        def draw(logits: mx.array, slot: int) -> mx.array:
+            return self._chooser.draw(logits, draws_from + slot)
+
+        part.source, planned = self._drafters.plan(
+            self._last, self._limit, draw, is_greedy=self._chooser.draws_likeliest
+        )
+        if isinstance(planned, Wish):
+            part.wish = planned
+        else:
+            part.proposal = planned
+
+    def settle(self, part: Part) -> None:
+        """What of the drafts a grammar lets pass, or what it forces instead."""
+        if part.forced is None or self._constraint is None or part.source == GRAMMAR:
+            return
+        legal = self._constraint.legal_prefix(ints(part.proposal.tokens))
+        # Only the first draft may decide between the two: were later ones to, those that are kept would no longer
+        # be distributed as they were drawn, which the rejection rule relies on.
+        if legal or not part.forced:
+            part.proposal = part.proposal.first(legal)
+        else:
+            part.source, part.proposal = GRAMMAR, _certain(part.forced)
 
     def cut(self, part: Part) -> None:
         """Leave out the drafts that are not worth their verification, where their confidences can tell."""
@@ -186,28 +221,6 @@ class Decoding:
             self._drafters.policy.learn(part.source, len(drafted), accepted, milliseconds, part.offered or confidence)
         made = Round(position, part.source, tuple(drafted), accepted, confidence)
         part.step = self._commit(part.decision, part.forward.taps, made)
-
-    def _propose(self) -> tuple[str, Proposal]:
-        draws_from = self._committed
-
-        def draft() -> tuple[str, Proposal]:
-            return self._drafters.propose(
-                self._last,
-                self._limit,
-                lambda logits, slot: self._chooser.draw(logits, draws_from + slot),
-            )
-
-        if self._constraint is None or not self._drafters.may_draft:
-            return draft()
-        forced = self._constraint.forced()[: self._limit]
-        if len(forced) < ENOUGH_FORCED:
-            source, proposal = draft()
-            legal = self._constraint.legal_prefix(ints(proposal.tokens))
-            # Only the first draft may decide between the two: were later ones to, those that are kept would no longer
-            # be distributed as they were drawn, which the rejection rule relies on.
-            if legal or not forced:
-                return source, proposal.first(legal)
-        return GRAMMAR, Proposal(mx.array(forced, dtype=mx.int32))
 
     @property
     def is_finished(self) -> bool:
@@ -250,6 +263,10 @@ class Decoding:
         return Step(
             tokens[:count], made, self._chooser.choices(decision, count), self._chooser.margins(decision, count)
         )
+
+
+def _certain(tokens: list[int]) -> Proposal:
+    return Proposal(mx.array(tokens, dtype=mx.int32))
 
 
 def _accepted(drafted: list[int], decision: Decision) -> int:
