@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from slipstream.engine.round import Decoding, Step, decode_round
+from slipstream.engine.share import Share
 from slipstream.errors import SlipstreamError
 from slipstream.models.target import Target
 
@@ -20,6 +21,7 @@ class Batch:
     def __init__(self, target: Target, most: int) -> None:
         self._target = target
         self._most = most
+        self._share = Share()
         self._rows: list[Decoding] = []  # by the turn of their last round, the latest at the end
         self._ready: dict[Decoding, Step | SlipstreamError] = {}
 
@@ -41,7 +43,8 @@ class Batch:
             for member in together:
                 self._rows.remove(member)
                 self._rows.append(member)
-            self._ready |= dict(zip(together, decode_round(self._target, together), strict=True))
+            steps = decode_round(self._target, together, self._share if len(together) > 1 else None)
+            self._ready |= dict(zip(together, steps, strict=True))
         step = self._ready.pop(row)
         if isinstance(step, SlipstreamError):
             raise step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mlx.core as mx
@@ -13,6 +13,7 @@ from slipstream.drafters.none import NoDrafter
 from slipstream.drafters.protocol import Drafter, DraftsTogether, Draw, KeepsRows, Proposal, Wish
 from slipstream.engine.costs import PLAIN
 from slipstream.engine.policy import Policy
+from slipstream.engine.share import Offer
 from slipstream.errors import InvalidRequest
 from slipstream.types import Mode, Options
 
@@ -83,7 +84,22 @@ class Drafters:
             made = self._first(wish) if self.policy is None else self._best(self.policy, wish)
             if made is not None:
                 return made
-        return PLAIN, Proposal(mx.zeros((0,), dtype=mx.int32))
+        return PLAIN, nothing()
+
+    def candidates(self, policy: Policy, last: int, limit: int, draw: Draw, *, is_greedy: bool) -> list[Candidate]:
+        """All who could draft in a round that is shared, best known first. Copies are made, networks only asked."""
+        found: list[Candidate] = []
+        if limit <= 0:
+            return found
+        asking = Asking(last, limit, draw, is_greedy)
+        for drafter, state in self._states:
+            source = drafter.mode.value
+            if drafter.taps:
+                most = min(limit, drafter.block)
+                found.append(Candidate(source, Offer(policy.hopes(source, most), True), asking.wish(drafter, state)))
+            elif len(proposal := asking.now(drafter, state)):
+                found.append(Candidate(source, Offer(policy.survival(source, len(proposal)), False), proposal))
+        return found
 
     def _first(self, asking: Asking) -> tuple[str, Proposal | Wish] | None:
         for drafter, state in self._states:
@@ -116,6 +132,23 @@ class Drafters:
             if length:
                 return drafter.mode.value, asking.wish(drafter, state, length)
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Somebody who could draft in this round."""
+
+    source: str
+    offer: Offer
+    planned: Proposal | Wish
+
+    def taken(self, count: int) -> Proposal | Wish:
+        """The first `count` of it."""
+        return self.planned.first(count) if isinstance(self.planned, Proposal) else replace(self.planned, limit=count)
+
+
+def nothing() -> Proposal:
+    return Proposal(mx.zeros((0,), dtype=mx.int32))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 
 import mlx.core as mx
 
-from slipstream.drafters.protocol import Proposal, Wish
+from slipstream.drafters.protocol import Draw, Proposal, Wish
+from slipstream.engine.costs import PLAIN
 from slipstream.engine.decide import Chooser, Decision
-from slipstream.engine.planner import Drafters, draft
+from slipstream.engine.planner import Candidate, Drafters, draft, nothing
+from slipstream.engine.policy import Policy, Positions
+from slipstream.engine.share import Share
 from slipstream.errors import SlipstreamError
 from slipstream.events import Choice, Margin, Round
 from slipstream.models.cache import TargetCache
@@ -52,8 +55,24 @@ class Part:
         self.row = row
         self.wish: Wish | None = None  # to a network, which then makes the proposal
         self.forced: list[int] | None = None  # tokens that the grammar leaves no choice about; None: it does not matter
+        self.policy: Policy | None = None  # where others are to be considered in who drafts, and how far
+        self.candidates: Sequence[Candidate] = ()
         self.offered: tuple[float, ...] | None = None  # confidences of all drafts, before some were left out
         self.error: SlipstreamError | None = None  # of the request: the others go on without it
+
+    def take(self, source: str, planned: Proposal | Wish) -> None:
+        """Somebody drafts: at no cost, or a network that is still to be run."""
+        self.source = source
+        if isinstance(planned, Wish):
+            self.wish = planned
+        else:
+            self.proposal = planned
+
+    @property
+    def expected(self) -> list[float]:
+        """Probability of each draft to be kept, as far as is known without asking the drafter."""
+        policy, count = self.policy, len(self.proposal)
+        return Positions().survival(count) if policy is None else policy.survival(self.source, count)
 
     @property
     def drafts(self) -> list[mx.array]:
@@ -61,40 +80,88 @@ class Part:
         return [proposal.tokens] if proposal.confidence is None else [proposal.tokens, proposal.confidence]
 
 
-def decode_round(target: Target, rows: Sequence[Decoding]) -> list[Step | SlipstreamError]:
+def decode_round(target: Target, rows: Sequence[Decoding], share: Share | None = None) -> list[Step | SlipstreamError]:
     """The round: of one request, or of several that share the target's forward and the one wait for the device.
 
-    What a request could not do, such as follow its grammar, comes in the place of its step.
+    `share`: how several divide the work; None for one alone. What a request could not do, such as follow its grammar,
+    comes in the place of its step.
     """
+    assert (share is None) == (len(rows) == 1)
     began = time.perf_counter()
     parts = [Part(row) for row in rows]
     going = parts
 
-    def each(do: Callable[[Decoding, Part], None]) -> None:
+    def each(do: Callable[[Part], None]) -> None:
         nonlocal going
         for part in going:
             try:
-                do(part.row, part)
+                do(part)
             except SlipstreamError as error:
                 part.error = error
         going = [part for part in going if part.error is None]
 
-    each(Decoding.plan)
+    each(lambda part: part.row.plan(part, shared=share is not None))
+    if share is not None:
+        _choose(share, going)
     asked = [(part, part.wish) for part in going if part.wish is not None]
     for (part, _), proposal in zip(asked, draft([wish for _, wish in asked]), strict=True):
         part.proposal = proposal
-    each(Decoding.settle)
-    each(Decoding.cut)
+    each(lambda part: part.row.settle(part))
+    if share is not None:
+        _cut(share, going)
+    else:
+        each(lambda part: part.row.cut(part))
     mx.async_eval([part.drafts for part in going])  # the device drafts while the target's graph is built
     taps = sorted({tap for part in going for tap in part.row.taps})
     forwards = target.forward_rows([part.row.verifying(part) for part in going], taps)
     for part, forward in zip(going, forwards, strict=True):
         part.forward = forward
-    each(Decoding.decide)
+    each(lambda part: part.row.decide(part))
     mx.eval([[*part.decision.arrays, *part.drafts] for part in going])  # the round's one wait for the device
-    milliseconds = 1000 * (time.perf_counter() - began) if len(parts) == 1 else None
-    each(lambda row, part: row.commit(part, milliseconds))
+    milliseconds = 1000 * (time.perf_counter() - began)
+    if share is not None:
+        share.learn(len(going), sum(len(part.proposal) for part in going), len(asked), milliseconds)
+    each(lambda part: part.row.commit(part, milliseconds if share is None else None))
     return [part.step if part.error is None else part.error for part in parts]
+
+
+def _choose(share: Share, parts: Sequence[Part]) -> None:
+    """Who drafts for those who have a choice."""
+    free = [part for part in parts if part.policy is not None]
+    others = sum(len(part.proposal) if part.wish is None else part.wish.limit for part in parts if part.policy is None)
+    offers = [[candidate.offer for candidate in part.candidates] for part in free]
+    for part, (index, count) in zip(free, share.lengths(len(parts), offers, others), strict=True):
+        if count:
+            candidate = part.candidates[index]
+            part.take(candidate.source, candidate.taken(count))
+        else:
+            part.take(PLAIN, nothing())
+
+
+def _cut(share: Share, parts: Sequence[Part]) -> None:
+    """Whose drafts are verified how far, where their confidences can tell."""
+    judged = [part for part in parts if part.policy is not None and part.proposal.confidence is not None]
+    drafts = sum(len(part.proposal) for part in parts)
+    drafted_for = sum(part.wish is not None for part in parts)
+    if not judged or not share.may_cut(len(parts), drafts, drafted_for):
+        return
+    mx.eval([part.drafts for part in judged])
+    survivals: list[Sequence[float]] = []
+    for part in judged:
+        assert part.policy is not None
+        assert part.proposal.confidence is not None
+        part.offered = tuple(floats(part.proposal.confidence))
+        survivals.append(part.policy.calibrated(part.source, part.offered))
+    others = [part for part in parts if part not in judged]
+    lengths = share.cut(
+        survivals,
+        drafted_for,
+        others=len(others),
+        drafts=sum(len(part.proposal) for part in others),
+        tokens=sum(1 + sum(part.expected) for part in others),
+    )
+    for part, count in zip(judged, lengths, strict=True):
+        part.proposal = part.proposal.first(count)
 
 
 class Decoding:
@@ -161,26 +228,29 @@ class Decoding:
 
     # The parts of a round, in this order.
 
-    def plan(self, part: Part) -> None:
-        """Decide who drafts. Part gets a proposal that costs nothing, or a wish to a network."""
+    def plan(self, part: Part, *, shared: bool) -> None:
+        """Decide who drafts, or in a shared round who could, if that is ours to choose."""
         constraint = self._constraint
         if constraint is not None and self._drafters.may_draft:
             part.forced = constraint.forced()[: self._limit]
             if len(part.forced) >= ENOUGH_FORCED:
                 part.source, part.proposal = GRAMMAR, _certain(part.forced)
                 return
-        draws_from = self._committed
-
-        def draw(logits: mx.array, slot: int) -> mx.array:
-            return self._chooser.draw(logits, draws_from + slot)
-
-        part.source, planned = self._drafters.plan(
-            self._last, self._limit, draw, is_greedy=self._chooser.draws_likeliest
-        )
-        if isinstance(planned, Wish):
-            part.wish = planned
+        policy = self._drafters.policy
+        if shared and policy is not None:
+            part.policy = policy
+            part.candidates = self._drafters.candidates(
+                policy, self._last, self._limit, self._draw, is_greedy=self._chooser.draws_likeliest
+            )
         else:
-            part.proposal = planned
+            part.take(
+                *self._drafters.plan(self._last, self._limit, self._draw, is_greedy=self._chooser.draws_likeliest)
+            )
+
+    @property
+    def _draw(self) -> Draw:
+        draws_from = self._committed
+        return lambda logits, slot: self._chooser.draw(logits, draws_from + slot)
 
     def settle(self, part: Part) -> None:
         """What of the drafts a grammar lets pass, or what it forces instead."""
