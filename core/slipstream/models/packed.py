@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
 from itertools import accumulate, pairwise
@@ -28,6 +29,14 @@ class Packing(StrEnum):
 
     ATTENTION = "attention"  # to the attention itself: queries, keys and values are projected for all rows at once
     MIXER = "mixer"  # to the attention or recurrent module: that one runs once for each row
+
+
+@dataclass(slots=True)
+class Switch:
+    """Whether packed rows are under way, and how they go."""
+
+    packing: Packing | None = None
+    is_on: bool = False
 
 
 class Rows:
@@ -83,16 +92,16 @@ def packed_layers(caches: Sequence[Sequence[Any]], lengths: Sequence[int], width
     return [PackedLayer(layers, tuple(widths), positions) for layers in zip(*caches, strict=True)]
 
 
-def open_up(layers: Iterable[nn.Module], packing: Callable[[], Packing | None]) -> None:
-    """Teach a model's layers to take packed rows, as far as `packing` says then. Without rows they do what they did."""
+def open_up(layers: Iterable[nn.Module], switch: Switch) -> None:
+    """Teach a model's layers to take packed rows. While `switch` is off they do what they did."""
     for layer in layers:
         for mixer in layer.children().values():
             if isinstance(mixer, nn.Module) and _takes(mixer, "cache"):
                 for _, part in mixer.named_modules():
                     if part is not mixer and _takes(part, "offset"):
-                        _replace_call(part, _rotates_each)
+                        _replace_call(part, lambda plain: _rotates_each(plain, switch))
                 _wrap_attention(type(mixer).__call__.__globals__)
-                _replace_call(mixer, lambda plain: _runs_each(plain, packing))
+                _replace_call(mixer, lambda plain: _runs_each(plain, switch))
 
 
 def _takes(module: nn.Module, name: str) -> bool:
@@ -108,12 +117,12 @@ def _replace_call(module: nn.Module, around: Callable[[Call], Call]) -> None:
     module.__class__ = type(f"Packed{plain.__name__}", (plain,), {"__call__": around(plain.__call__)})
 
 
-def _rotates_each(plain: Call) -> Call:
+def _rotates_each(plain: Call, switch: Switch) -> Call:
     """Rotary embedding of tokens that each have a position of their own: MLX takes one for each member of a batch."""
 
     @wraps(plain)
     def call(self: Any, x: mx.array, offset: Any = 0, **others: Any) -> mx.array:
-        if not isinstance(offset, mx.array) or offset.ndim == 0:
+        if not switch.is_on or not isinstance(offset, mx.array) or offset.ndim == 0:
             return plain(self, x, offset=offset, **others)
         # [1, heads, tokens, width] -> [tokens, heads, 1, width], and back
         return plain(self, x.transpose(2, 1, 0, 3), offset=offset, **others).transpose(2, 1, 0, 3)
@@ -121,14 +130,16 @@ def _rotates_each(plain: Call) -> Call:
     return call
 
 
-def _runs_each(plain: Call, packing: Callable[[], Packing | None]) -> Call:
+def _runs_each(plain: Call, switch: Switch) -> Call:
     """A mixer that goes through the rows one by one, unless rows can go on together to its attention."""
 
     @wraps(plain)
     def call(self: Any, x: mx.array, *args: Any, **kwargs: Any) -> Any:
+        if not switch.is_on:
+            return plain(self, x, *args, **kwargs)
         marks = [value for value in (*args, *kwargs.values()) if isinstance(value, PackedLayer | Rows)]
         caches = [mark for mark in marks if isinstance(mark, PackedLayer)]
-        if not marks or (packing() is Packing.ATTENTION and all(cache.is_attention for cache in caches)):
+        if not marks or (switch.packing is Packing.ATTENTION and all(cache.is_attention for cache in caches)):
             return plain(self, x, *args, **kwargs)
         widths = marks[0].widths
         outputs = [

@@ -17,7 +17,7 @@ from slipstream.errors import InvalidRequest, UnsupportedModel
 from slipstream.models.cache import TargetCache
 from slipstream.models.families import Family, families
 from slipstream.models.host import number
-from slipstream.models.packed import Packing, open_up, packed_layers, spans
+from slipstream.models.packed import Packing, Switch, open_up, packed_layers, spans
 from slipstream.models.recurrence import noting, watch
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class Target:
             self.hidden_size = int(args.hidden_size)
             self.embed_scale = float(shape.embed_scale(args))
         self.fixed_kinds = self._fixed_kinds()
-        self.packing: Packing | None = None  # None: `forward_rows` runs them one by one
+        self._switch = Switch()
 
     @property
     def has_taps(self) -> bool:
@@ -145,13 +145,18 @@ class Target:
         logits = (last if parts is None else parts.logits(last)) if wanted else None
         return Forward(logits, {layer: rows_[0] for layer, rows_ in recorded.items()})
 
+    @property
+    def packing(self) -> Packing | None:
+        """How rows share a forward. None: `forward_rows` runs them one by one."""
+        return self._switch.packing
+
     def pack(self) -> None:
         """Find out how several rows can share a forward. Before it they are run one by one."""
         if self._parts is None or self.packing is not None:
             return
-        open_up(self._parts.layers, lambda: self.packing)
+        open_up(self._parts.layers, self._switch)
         for packing in Packing:
-            self.packing = packing
+            self._switch.packing = packing
             try:
                 difference = self._packed_difference()
             except (AttributeError, TypeError, ValueError, AssertionError, IndexError) as error:
@@ -160,7 +165,7 @@ class Target:
             if difference <= TOLERANCE:
                 return
             logger.debug("%s packed by %s: logits differ by %.3g", self.model_type, packing, difference)
-        self.packing = None
+        self._switch.packing = None
         logger.warning("architecture %r: rows are run one by one, which is slower", self.model_type)
 
     def _packed_difference(self) -> float:
@@ -191,8 +196,12 @@ class Target:
         layers = packed_layers([cache.layers for cache in caches], [cache.length for cache in caches], widths)
         for cache, width in zip(caches, widths, strict=True):
             cache.start(width, noted=True)
-        with noting(), self._recorder.recording(taps) as recorded:
-            out: mx.array = parts.body(mx.concatenate([tokens for tokens, _ in rows])[None], cache=layers)
+        self._switch.is_on = True
+        try:
+            with noting(), self._recorder.recording(taps) as recorded:
+                out: mx.array = parts.body(mx.concatenate([tokens for tokens, _ in rows])[None], cache=layers)
+        finally:
+            self._switch.is_on = False
         for cache, width in zip(caches, widths, strict=True):
             cache.advance(width)
         logits = parts.logits(out[0])
