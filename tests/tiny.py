@@ -152,6 +152,9 @@ class Half:
         proposals = self._drafter.propose_together(wishes)
         return [self._righted(wish, proposal) for wish, proposal in zip(wishes, proposals, strict=True)]
 
+    def observe_together(self, states: Any, tokens: Any, taps: Any) -> None:
+        self._drafter.observe_together(states, tokens, taps)
+
     def _righted(self, wish: Wish, proposal: Proposal) -> Proposal:
         at = wish.state.length + 1 - self._prompt_length
         tokens = half_right(ints(proposal.tokens), self._answer, at)

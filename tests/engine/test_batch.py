@@ -67,6 +67,9 @@ class Halves:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._drafter, name)
 
+    def observe_together(self, states: Any, tokens: Any, taps: Any) -> None:
+        self._drafter.observe_together(states, tokens, taps)
+
     def propose_together(self, wishes: Sequence[Wish]) -> list[Proposal]:
         self.together = max(self.together, len(wishes))
         proposals = self._drafter.propose_together(wishes)
@@ -189,7 +192,12 @@ def drafted_together(folder: Path, packaging: str, family: str, seed: int, count
     by = load_drafter(at, onto, Precision(drafter_bits=0))
     assert isinstance(by, DSpark | DFlash)
     network = Halves(by)
-    run_together(onto, some_rows(random.Random(seed), count, network=network), most=count)
+    rng = random.Random(seed)
+    rows = some_rows(rng, count, network=network)
+    for row in rows[:2]:  # two that are sure to meet
+        row.by, row.begins, row.leaves = network, rng.randrange(3), None
+        row.options = replace(row.options, max_tokens=20)
+    run_together(onto, rows, most=count)
     assert network.together > 1
     return network
 

@@ -98,8 +98,14 @@ class BlockDrafter:
         return BlockState(Context(self.descriptor))
 
     def observe(self, state: BlockState, tokens: Sequence[int], taps: Mapping[int, mx.array]) -> None:
-        features = mx.concatenate([taps[layer] for layer in self.taps], axis=-1)
-        self.backbone.observe(state.context, features.astype(self._dtype))
+        self.observe_together([state], [tokens], [taps])
+
+    def observe_together(
+        self, states: Sequence[BlockState], tokens: Sequence[Sequence[int]], taps: Sequence[Mapping[int, mx.array]]
+    ) -> None:
+        del tokens  # it reads hidden states alone
+        features = [mx.concatenate([each[layer] for layer in self.taps], axis=-1).astype(self._dtype) for each in taps]
+        self.backbone.observe([state.context for state in states], features)
 
     def arrays(self, state: BlockState) -> list[mx.array]:
         return state.context.arrays()

@@ -89,9 +89,13 @@ class Wish:
 
 @runtime_checkable
 class DraftsTogether(Protocol):
-    """A drafter whose network runs once for several requests. Each gets what `propose` would give it alone."""
+    """A drafter whose network runs once for several requests. Each gets what it would get alone, up to rounding."""
 
     def propose_together(self, wishes: Sequence[Wish]) -> list[Proposal]: ...
+
+    def observe_together(
+        self, states: Sequence[Any], tokens: Sequence[Sequence[int]], taps: Sequence[Mapping[int, mx.array]]
+    ) -> None: ...
 
 
 @runtime_checkable

@@ -70,9 +70,8 @@ class Drafters:
     def lengths(self) -> tuple[int, ...]:
         return tuple(state.length for _, state in self._states)
 
-    def observe(self, tokens: Sequence[int], taps: Mapping[int, Any]) -> None:
-        for drafter, state in self._states:
-            drafter.observe(state, tokens, taps)
+    def observe(self, tokens: Sequence[int], taps: Mapping[int, mx.array]) -> None:
+        observe([Seen(self, tokens, taps)])
 
     def arrays(self) -> list[Any]:
         return [array for drafter, state in self._states for array in drafter.arrays(state)]
@@ -165,6 +164,30 @@ class Asking:
 
     def wish(self, drafter: Drafter, state: Any, limit: int | None = None) -> Wish:
         return Wish(drafter, state, self.last, self.limit if limit is None else limit, self.draw, self.is_greedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a round committed of one request, for its drafters."""
+
+    drafters: Drafters
+    tokens: Sequence[int]
+    taps: Mapping[int, mx.array]  # layer -> [tokens, hidden]
+
+
+def observe(seen: Sequence[Seen]) -> None:
+    """Hand each request's drafters what was committed: each network runs once, where it can."""
+    networks: dict[int, tuple[DraftsTogether, list[tuple[Any, Seen]]]] = {}
+    for each in seen:
+        for drafter, state in each.drafters.states:
+            if drafter.taps and isinstance(drafter, DraftsTogether):
+                networks.setdefault(id(drafter), (drafter, []))[1].append((state, each))
+            else:
+                drafter.observe(state, each.tokens, each.taps)
+    for drafter, shared in networks.values():
+        drafter.observe_together(
+            [state for state, _ in shared], [each.tokens for _, each in shared], [each.taps for _, each in shared]
+        )
 
 
 def draft(wishes: Sequence[Wish]) -> list[Proposal]:

@@ -15,7 +15,7 @@ import mlx.core as mx
 from slipstream.drafters.protocol import Draw, Proposal, Wish
 from slipstream.engine.costs import PLAIN
 from slipstream.engine.decide import Chooser, Decision
-from slipstream.engine.planner import Candidate, Drafters, draft, nothing
+from slipstream.engine.planner import Candidate, Drafters, Seen, draft, nothing, observe
 from slipstream.engine.policy import Policy, Positions
 from slipstream.engine.share import Share
 from slipstream.errors import SlipstreamError
@@ -49,6 +49,7 @@ class Part:
     proposal: Proposal
     forward: Forward
     decision: Decision
+    made: Round
     step: Step
 
     def __init__(self, row: Decoding) -> None:
@@ -121,7 +122,9 @@ def decode_round(target: Target, rows: Sequence[Decoding], share: Share | None =
     milliseconds = 1000 * (time.perf_counter() - began)
     if share is not None:
         share.learn(len(going), sum(len(part.proposal) for part in going), len(asked), milliseconds)
-    each(lambda part: part.row.commit(part, milliseconds if share is None else None))
+    observe([part.row.keep(part, milliseconds if share is None else None) for part in going])
+    mx.async_eval([part.row.contexts for part in going])  # while Python gets on with the next round
+    each(lambda part: part.row.finish(part))
     return [part.step if part.error is None else part.error for part in parts]
 
 
@@ -207,9 +210,7 @@ class Decoding:
     def first(self) -> Step:
         """The first token of the answer, from the prefill's last row."""
         assert self._first_logits is not None
-        # Made here: a lazy array belongs to the thread that made it, and modules are loaded on any.
-        nothing = Proposal(mx.zeros((0,), dtype=mx.int32))
-        decision = self._chooser.decide(self._first_logits, nothing, self._committed)
+        decision = self._chooser.decide(self._first_logits, nothing(), self._committed)
         self._first_logits = None
         mx.eval(decision.arrays)
         return self._finish_step((ints(decision.tokens)[0],), decision, None)
@@ -225,6 +226,11 @@ class Decoding:
     def taps(self) -> tuple[int, ...]:
         """Layers whose hidden states the drafters read."""
         return self._drafters.taps
+
+    @property
+    def contexts(self) -> list[mx.array]:
+        """What the drafters have made of what was committed."""
+        return self._drafters.arrays()
 
     # The parts of a round, in this order.
 
@@ -281,16 +287,29 @@ class Decoding:
         assert part.forward.logits is not None
         part.decision = self._chooser.decide(part.forward.logits, part.proposal, self._committed)
 
-    def commit(self, part: Part, milliseconds: float | None) -> None:
-        """Keep what was accepted and forget the rest, after a round that took so long. None: it was not ours alone."""
-        position = self._committed - 1  # of the last committed token
-        drafted = ints(part.proposal.tokens)
+    def keep(self, part: Part, milliseconds: float | None) -> Seen:
+        """Count what was accepted and forget the rest, after a round that took so long. None: it was not ours alone.
+
+        Returns what the drafters are to see.
+        """
+        proposal = part.proposal
+        drafted = ints(proposal.tokens)
         accepted = _accepted(drafted, part.decision)
-        confidence = None if part.proposal.confidence is None else tuple(floats(part.proposal.confidence))
-        if self._drafters.policy is not None:
-            self._drafters.policy.learn(part.source, len(drafted), accepted, milliseconds, part.offered or confidence)
-        made = Round(position, part.source, tuple(drafted), accepted, confidence)
-        part.step = self._commit(part.decision, part.forward.taps, made)
+        confidence = None if proposal.confidence is None else tuple(floats(proposal.confidence))
+        if (policy := self._drafters.policy) is not None:
+            policy.learn(part.source, len(drafted), accepted, milliseconds, part.offered or confidence)
+        # At the last committed token, whose forward this was.
+        part.made = Round(self._committed - 1, part.source, tuple(drafted), accepted, confidence)
+        self._cache.rewind(self._committed + accepted)
+        kept = accepted + 1  # rows: the last committed token and the accepted drafts
+        taps = {tap: rows[:kept] for tap, rows in part.forward.taps.items()}
+        return Seen(self._drafters, [self._last, *drafted[:accepted]], taps)
+
+    def finish(self, part: Part) -> None:
+        """Once the drafters have seen it."""
+        accepted = part.made.accepted
+        tokens = (*part.made.drafted[:accepted], ints(part.decision.tokens)[accepted])
+        part.step = self._finish_step(tokens, part.decision, part.made)
 
     @property
     def is_finished(self) -> bool:
@@ -312,15 +331,6 @@ class Decoding:
         """Drafts worth making: the target adds one token by itself."""
         most = self._room - 1
         return most if self._options.max_draft is None else min(most, self._options.max_draft)
-
-    def _commit(self, decision: Decision, taps: dict[int, mx.array], made: Round) -> Step:
-        drafts = made.drafted[: made.accepted]
-        kept = len(drafts) + 1  # rows: the last committed token and the accepted drafts
-        self._cache.rewind(self._committed + len(drafts))
-        self._drafters.observe([self._last, *drafts], {tap: rows[:kept] for tap, rows in taps.items()})
-        # The drafter's context is computed while Python gets on with the next round.
-        mx.async_eval(self._drafters.arrays())
-        return self._finish_step((*drafts, ints(decision.tokens)[kept - 1]), decision, made)
 
     def _finish_step(self, tokens: tuple[int, ...], decision: Decision, made: Round | None) -> Step:
         self._chooser.commit(tokens)
