@@ -230,9 +230,8 @@ def table(trials: dict[Arm, list[Trial]], verdicts: dict[Arm, dict[str, int]]) -
         rounds = statistics.median(trial.tokens_per_round for trial in done)
         words = ", ".join(f"{count} {verdict}" for verdict, count in verdicts[arm].items())
         ratios = [f"{speed / by:.2f}" if by else "–" for by in (one, plain)]
-        lines.append(
-            f"| {arm.name} | {speed:.1f} ({spread}) | {ratios[0]} | {ratios[1]} | {whole:.1f} | {rounds:.2f} | {words} |"
-        )
+        cells = [arm.name, f"{speed:.1f} ({spread})", *ratios, f"{whole:.1f}", f"{rounds:.2f}", words]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
