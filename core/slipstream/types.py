@@ -178,3 +178,4 @@ class ModelInfo:
     dtype: str
     quantisation: str  # "4-bit group 32", or "none"
     end_ids: tuple[int, ...]
+    max_batch: int = 1  # requests that share a round

@@ -26,9 +26,11 @@ if TYPE_CHECKING:  # importing it imports MLX, and that must wait
     from slipstream.engine.engine import Pair
 
 DEMO_NAME = demo.NAME
+MAX_BATCH = 64  # rows of a round
 
 
 def add_pair(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(max_batch=1)  # only `add_batch` lets it be more
     group = parser.add_argument_group("model")
     group.add_argument("--model", help="folder, GGUF file or Hugging Face name (default: the built-in pair)")
     group.add_argument(
@@ -49,6 +51,22 @@ def add_pair(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-memory-guard", action="store_true", help="load and answer even when memory seems too small for it"
     )
+
+
+def add_batch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--max-batch",
+        type=_batch,
+        default=1,
+        metavar="N",
+        help="decode up to so many requests together, up to 64; each gets the text it would get alone (%(default)s)",
+    )
+
+
+def _batch(text: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text) <= MAX_BATCH):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_BATCH}, not {text!r}")
+    return int(text)
 
 
 def add_prompt_cache(parser: argparse.ArgumentParser) -> None:
@@ -246,6 +264,7 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
         args.kv_bits,
         trust_code=args.trust_remote_code,
         guard_memory=not args.no_memory_guard,
+        max_batch=args.max_batch,
     )
 
 

@@ -11,6 +11,7 @@ import mlx.nn as nn
 from slipstream.drafters.backbone import Backbone, Context, backbone_weights
 from slipstream.drafters.descriptor import LOG_SNR_FEATURES, Checkpoint
 from slipstream.drafters.formats import check_pair
+from slipstream.drafters.protocol import Proposal, Wish
 from slipstream.models.families import softcap
 
 GROUP_SIZES = (64, 32)  # of weights packed at load: the first that divides the width
@@ -30,6 +31,18 @@ class Tables(Protocol):
     def embed_rows(self, tokens: mx.array) -> mx.array: ...
     def head_rows(self, hidden: mx.array) -> mx.array: ...
     def head_part(self, ids: mx.array) -> Callable[[mx.array], mx.array]: ...
+
+
+def proposals(
+    wishes: Sequence[Wish], tokens: mx.array, logits: mx.array, confidence: mx.array | None = None
+) -> list[Proposal]:
+    """Each request's part of tokens [requests, n], logits [requests, n, vocabulary] and confidence [requests, n]."""
+    return [
+        Proposal(tokens[row], None if confidence is None else confidence[row], logits[row]).first(
+            min(wish.limit, tokens.shape[1])
+        )
+        for row, wish in enumerate(wishes)
+    ]
 
 
 class BlockState:
@@ -87,8 +100,14 @@ class BlockDrafter:
         return BlockState(Context(self.descriptor))
 
     def observe(self, state: BlockState, tokens: Sequence[int], taps: Mapping[int, mx.array]) -> None:
-        features = mx.concatenate([taps[layer] for layer in self.taps], axis=-1)
-        self.backbone.observe(state.context, features.astype(self._dtype))
+        self.observe_together([state], [tokens], [taps])
+
+    def observe_together(
+        self, states: Sequence[BlockState], tokens: Sequence[Sequence[int]], taps: Sequence[Mapping[int, mx.array]]
+    ) -> None:
+        del tokens  # it reads hidden states alone
+        features = [mx.concatenate([each[layer] for layer in self.taps], axis=-1).astype(self._dtype) for each in taps]
+        self.backbone.observe([state.context for state in states], features)
 
     def arrays(self, state: BlockState) -> list[mx.array]:
         return state.context.arrays()
@@ -99,15 +118,26 @@ class BlockDrafter:
     def restore(self, buffers: Mapping[str, mx.array], length: int) -> BlockState:
         return BlockState(Context(self.descriptor, buffers, length))
 
-    def hidden(self, state: BlockState, last: int, limit: int) -> mx.array:
-        """Final hidden states of the slots [block, hidden], of which `limit` predictions will be used.
+    def hidden(self, wishes: Sequence[Wish]) -> mx.array:
+        """Final hidden states of each request's first slots [requests, slots, hidden], as far as any wish needs them.
 
         Slots that see each other must all run. Where none sees a later one, those that are not wanted are left out.
         """
-        d, slots = self.descriptor, self.slots(last)
+        d = self.descriptor
+        wanted = d.first + min(max(wish.limit for wish in wishes), self.block)
+        slots = [self.slots(wish.last) for wish in wishes]
         if all(d.causal):
-            slots = slots[: d.first + limit]
-        return self.backbone.block(state.context, slots)
+            slots = [rows[:wanted] for rows in slots]
+        hidden = self.backbone.block([wish.state.context for wish in wishes], slots)
+        return hidden.reshape(len(wishes), -1, d.hidden)[:, :wanted]
+
+    def drawn(self, wishes: Sequence[Wish], logits: mx.array, slot: int) -> mx.array:
+        """A token for each request [requests], each by its own rule, from logits [requests, vocabulary] of one slot."""
+        if len(wishes) == 1:
+            return wishes[0].draw(logits, slot)
+        if all(wish.is_greedy for wish in wishes):
+            return mx.argmax(logits, axis=-1).astype(mx.int32)
+        return mx.concatenate([wish.draw(logits[row : row + 1], slot) for row, wish in enumerate(wishes)])
 
     def slots(self, last: int) -> mx.array:
         """Layer inputs of the block: the anchor's embedding, then masks. [block, hidden]"""
@@ -117,7 +147,7 @@ class BlockDrafter:
         return mx.concatenate([anchor, self._masks], axis=0)
 
     def spread(self, logits: mx.array) -> mx.array:
-        """Logits of the tokens it can propose [n, draft vocabulary] over the target's [n, vocabulary]."""
+        """Logits of the tokens it can propose [..., draft vocabulary] over the target's [..., vocabulary]."""
         if self.draft_ids is None:
             return logits
         return spread_over(logits, mx.broadcast_to(self.draft_ids, logits.shape), self.descriptor.vocabulary)
@@ -179,8 +209,8 @@ class BlockDrafter:
 
 
 def spread_over(rows: mx.array, ids: mx.array, vocabulary: int) -> mx.array:
-    """Rows [n, k] put at ids [n, k] of [n, vocabulary]; minus infinity elsewhere."""
-    out = mx.full((rows.shape[0], vocabulary), -mx.inf, dtype=rows.dtype)
+    """Rows [..., k] put at ids [..., k] of [..., vocabulary]; minus infinity elsewhere."""
+    out = mx.full((*rows.shape[:-1], vocabulary), -mx.inf, dtype=rows.dtype)
     return mx.put_along_axis(out, ids.astype(mx.int32), rows, axis=-1)
 
 

@@ -14,6 +14,7 @@ import mlx.core as mx
 
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine import load, self_test
+from slipstream.engine.batch import Batch
 from slipstream.engine.costs import Costs
 from slipstream.engine.guard import Guard
 from slipstream.engine.identity import drafter_part, target_identity
@@ -57,6 +58,7 @@ class Pair:
     kv_bits: int = 0
     trust_code: bool = False  # run the Python that the target's folder brings, if its config asks for it
     guard_memory: bool = True  # refuse what this machine has no room for
+    max_batch: int = 1  # requests that share a round
 
 
 class MlxEngine:
@@ -87,6 +89,9 @@ class MlxEngine:
         self._kv_bits = kv_bits
         self._guard = guard
         self._chunk = chunk or (GPU_CHUNK if load.on_gpu() else CPU_CHUNK)
+        if info.max_batch > 1:
+            target.pack()
+        self._batch = Batch(target, info.max_batch)
         self.costs = Costs(free=frozenset((Mode.LOOKUP.value, GRAMMAR)))
         self._experience: Policy | None = None
 
@@ -136,15 +141,16 @@ class MlxEngine:
             return
         yield answer.take(decoding.first())
         keeper.keep(prompt)  # now, for those who ask while this one is still answered
-        while answer.reason is None:
-            if job.is_cancelled:
-                answer.end(Finish.CANCELLED)
-                break
-            yield answer.take(decoding.step())
-            if answer.rounds % TICK_EVERY == 0:
-                keeper.tick()
-            if answer.rounds % CLEAR_EVERY == 0:
-                mx.clear_cache()
+        with self._batch.joined(decoding):
+            while answer.reason is None:
+                if job.is_cancelled:
+                    answer.end(Finish.CANCELLED)
+                    break
+                yield answer.take(self._batch.step(decoding))
+                if answer.rounds % TICK_EVERY == 0:
+                    keeper.tick()
+                if answer.rounds % CLEAR_EVERY == 0:
+                    mx.clear_cache()
         if rest := answer.rest():
             yield Delta(rest, ())
         keeper.keep(decoding.tokens[: len(prompt) + answer.count])
@@ -323,6 +329,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
         dtype=str(target.dtype).removeprefix("mlx.core."),
         quantisation=load.quantisation_of(target.model),
         end_ids=tuple(sorted(tokeniser.end_ids)),
+        max_batch=pair.max_batch,
     )
     logger.info(
         "loaded %s with %s in %.1f s",
