@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipstream.errors import DownloadFailed, InvalidRequest, LicenceNeeded, TokenNeeded, Unreachable
-from slipstream.store import catalog, download, hub, local, memory, removal
+from slipstream.store import catalog, download, heads, hub, local, memory, removal
 from slipstream.store.catalog import DrafterEntry, TargetEntry
 from slipstream.store.local import Broken, LocalModel, Partial, Place, Role
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
@@ -203,6 +203,8 @@ def _rows_of(
     if made:
         return made
     best = entry.drafters[0] if entry is not None and entry.drafters else None
+    if heads.has(model.path) and (best is None or best.packaging == IN_TARGET):
+        return [(row(f"{short} + MTP", None, None), _Halves(model, (), entry, best))]
     if best is None:
         return [(row(short, None, ()), _Halves(model, (), entry))]
     title = f"{short} + {KINDS.get(best.kind, best.kind)}"

@@ -84,7 +84,7 @@ class BlockDrafter:
         mx.eval(self._masks, self.backbone.parameters())
 
     def begin(self) -> BlockState:
-        return BlockState(Context(self.descriptor))
+        return BlockState(Context(self.descriptor.layers))
 
     def observe(self, state: BlockState, tokens: Sequence[int], taps: Mapping[int, mx.array]) -> None:
         features = mx.concatenate([taps[layer] for layer in self.taps], axis=-1)
@@ -97,7 +97,7 @@ class BlockDrafter:
         return state.context.buffers()
 
     def restore(self, buffers: Mapping[str, mx.array], length: int) -> BlockState:
-        return BlockState(Context(self.descriptor, buffers, length))
+        return BlockState(Context(self.descriptor.layers, buffers, length))
 
     def hidden(self, state: BlockState, last: int, limit: int) -> mx.array:
         """Final hidden states of the slots [block, hidden], of which `limit` predictions will be used.

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from slipstream.errors import ModelIncomplete, WontFit
-from slipstream.store import files, shape
+from slipstream.store import files, heads, shape
 from slipstream.store.shape import Shape
 from slipstream.store.sizes import words
 
@@ -126,7 +126,7 @@ def fit(
     """
     against = limit() if against is None else against
     main = target if isinstance(target, Candidate) else of_folder(target)
-    others = [drafter if isinstance(drafter, Candidate) else of_folder(drafter) for drafter in drafters]
+    others = [drafter if isinstance(drafter, Candidate) else of_drafter(drafter) for drafter in drafters]
     own = shape.of_config(main.config)
     shapes = [found for other in others if (found := shape.of_config(_plain_attention(other.config))) is not None]
     if context is None:
@@ -198,33 +198,51 @@ def _plain_attention(config: Mapping[str, Any]) -> dict[str, Any]:
 # -- weights
 
 _NOT_LOADED = ("vision_tower.", "visual.", "vision_model.", "audio_tower.", "multi_modal_projector.", "embed_vision.")
-_NOT_LOADED_OF_TEXT = ("mtp.",)
 _SIZES = {"F64": 8, "F32": 4, "I32": 4, "U32": 4, "BF16": 2, "F16": 2, "I16": 2, "U16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 
 
 def of_folder(folder: Path) -> Candidate:
     """A model folder, by its config and the headers of its weights. Raises ModelIncomplete."""
+    own = {part.name for part in heads.find(folder).values()}  # loaded as a drafter, if at all
+    tensors = [
+        (name, tensor)
+        for path in sorted(folder.glob("*.safetensors"))
+        for name, tensor in files.tensors(path).items()
+        if name not in own and not any(part in name for part in _NOT_LOADED)
+    ]
+    if not tensors:
+        raise ModelIncomplete(f"{folder} has no .safetensors weights; finish the download, or choose an MLX model")
+    return _candidate(files.read_config(folder), tensors)
+
+
+def of_drafter(folder: Path) -> Candidate:
+    """The same for a drafter: of a folder with MTP heads, these alone. Raises ModelIncomplete."""
+    found = heads.find(folder)
+    if not found:
+        return of_folder(folder)
     config = files.read_config(folder)
+    text: Mapping[str, Any] = config.get("text_config") or config
+    packed = {key: config[key] for key in ("quantization", "quantization_config") if key in config}
+    one_layer = {**text, "num_hidden_layers": 1, **packed}
+    return _candidate(one_layer, [(part.name, part.tensor) for part in found.values()])
+
+
+def _candidate(config: Mapping[str, Any], tensors: Sequence[tuple[str, files.Tensor]]) -> Candidate:
     packed: Any = config.get("quantization") or {}
     stored = elements = 0
     plain: dict[int, int] = {}  # bytes of a number -> how many numbers are stored so
     sizes: list[int] = []
-    for path in sorted(folder.glob("*.safetensors")):
-        for name, tensor in files.tensors(path).items():
-            if any(part in name for part in _NOT_LOADED) or name.startswith(_NOT_LOADED_OF_TEXT):
-                continue
-            stored += tensor.bytes
-            sizes.append(tensor.bytes)
-            count = math.prod(tensor.shape)
-            if tensor.dtype == "U32" and packed:
-                elements += tensor.bytes * 8 // _bits(packed, name)
-            elif name.endswith((".scales", ".biases")) and packed:
-                plain[_SIZES.get(tensor.dtype, 2)] = plain.get(_SIZES.get(tensor.dtype, 2), 0) + count
-            else:
-                elements += count
-                plain[_SIZES.get(tensor.dtype, 2)] = plain.get(_SIZES.get(tensor.dtype, 2), 0) + count
-    if not stored:
-        raise ModelIncomplete(f"{folder} has no .safetensors weights; finish the download, or choose an MLX model")
+    for name, tensor in tensors:
+        stored += tensor.bytes
+        sizes.append(tensor.bytes)
+        count = math.prod(tensor.shape)
+        if tensor.dtype == "U32" and packed:
+            elements += tensor.bytes * 8 // _bits(packed, name)
+        elif name.endswith((".scales", ".biases")) and packed:
+            plain[_SIZES.get(tensor.dtype, 2)] = plain.get(_SIZES.get(tensor.dtype, 2), 0) + count
+        else:
+            elements += count
+            plain[_SIZES.get(tensor.dtype, 2)] = plain.get(_SIZES.get(tensor.dtype, 2), 0) + count
     element_bytes = max(plain, key=lambda size: plain[size], default=2)
     return Candidate(config, stored, elements, 4 if element_bytes >= 4 else 2, _in_flight(sizes))
 
