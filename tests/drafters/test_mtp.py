@@ -229,9 +229,9 @@ def test_a_restored_context_goes_on_as_before() -> None:
 # -- conventions
 
 
-def gains(key: mx.array, width: int) -> mx.array:
-    """Norms whose meaning changes much when 1 is added to them."""
-    return mx.where(mx.random.uniform(shape=(width,), key=key) < 0.5, -0.3, 2.5)
+def gains(key: mx.array, width: int, low: float = -0.5, high: float = 0.5) -> mx.array:
+    """Norms whose meaning is lost when 1 is added to them or taken away."""
+    return mx.where(mx.random.uniform(shape=(width,), key=key) < 0.5, low, high)
 
 
 def chain(*, normed: bool) -> tuple[Any, tiny_mtp.Weights, list[int]]:
@@ -248,7 +248,7 @@ def chain(*, normed: bool) -> tuple[Any, tiny_mtp.Weights, list[int]]:
     count, width = 40, tiny_families.HIDDEN
     keys = mx.random.split(mx.random.key(3), 4)
     table = mx.random.normal((tiny_families.VOCABULARY, width), key=keys[0])
-    body.embed_tokens.weight, body.norm.weight = table, gains(keys[1], width)
+    body.embed_tokens.weight, body.norm.weight = table, gains(keys[1], width, -1.5, 1.5)
     order: list[int] = np.random.default_rng(5).permutation(count).tolist()
     follows = dict(zip(order, [*order[1:], order[0]], strict=True))
     streams = np.array(mx.fast.rms_norm(table[:count], body.norm.weight, 1e-6), dtype=np.float64)

@@ -231,8 +231,8 @@ def _probability(logits: mx.array, drafts: mx.array) -> mx.array:
 def _check(heads: HeadWeights, target: Trunk) -> None:
     if missing := [name for name in _NEEDED if not hasattr(target.args, name)]:
         raise PairMismatch(
-            f"MTP heads are supported for Qwen3-Next, 3.5, 3.6 and 3.8 models; {target.model_type} has no {missing[0]}; "
-            "use --mode auto"
+            f"MTP heads are supported for Qwen3-Next, 3.5, 3.6 and 3.8 models, and {target.model_type} has no "
+            f"{missing[0]}; use --mode auto"
         )
     lacking = sorted(
         f"{name}.weight" for names in NORMS.values() for name in names if f"{name}.weight" not in heads.tensors
