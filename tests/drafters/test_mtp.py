@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from numpy.typing import NDArray
 
 import tiny_families
 import tiny_mtp
+from slipstream.cli import main
+from slipstream.commands import options
 from slipstream.drafters import mtp_weights
 from slipstream.drafters.mtp import PENDING, Mtp, MtpState
 from slipstream.drafters.mtp_weights import INPUTS, LAYERS, OUTPUT, Reading
@@ -24,6 +28,7 @@ from slipstream.models.target import Target
 from slipstream.store import files, heads, memory
 from slipstream.types import Mode
 from tiny_mtp import FAMILIES, LAYOUTS
+from tiny_runs import BYTE_VOCABULARY, write_target, write_tokenizer
 
 Array = NDArray[np.float64]
 TEXT = [(7 * n * n + 3) % 90 for n in range(24)]
@@ -381,3 +386,47 @@ def test_heads_are_counted_as_a_drafter_and_not_as_the_target(tmp_path: Path) ->
 def test_a_repository_of_heads_is_a_drafter(tmp_path: Path) -> None:
     _, apart = tiny_mtp.write(tmp_path / "model", "qwen3_5", "own repository")
     assert files.is_drafter(files.read_config(apart))
+
+
+def chosen(folder: Path, *words: str, modes: tuple[Mode, ...]) -> tuple[Path, ...]:
+    """Which drafters the command line takes."""
+    parser = argparse.ArgumentParser()
+    options.add_pair(parser)
+    return options._pair(parser.parse_args(["--model", str(folder), *words]), modes).drafters
+
+
+def test_a_models_own_heads_draft_without_being_named(tmp_path: Path) -> None:
+    folder, _ = tiny_mtp.write(tmp_path / "model", "qwen3_5", "published")
+    assert chosen(folder, modes=(Mode.AUTO,)) == (folder,)
+    assert chosen(folder, modes=(Mode.MTP,)) == (folder,)
+    assert chosen(folder, modes=(Mode.DSPARK, Mode.DFLASH, Mode.MTP)) == (folder,)
+    assert chosen(folder, "--drafter", "mtp", modes=(Mode.AUTO,)) == (folder,)
+    assert chosen(folder, "--drafter", "none", modes=(Mode.AUTO,)) == ()
+    assert chosen(folder, modes=(Mode.BASELINE,)) == ()
+
+
+def test_an_answer_by_the_heads_is_the_plain_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Through the command, from a folder as a download leaves it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own = tiny_families.FAMILIES["qwen3_5"]
+    text = own["text_config"] | {"vocab_size": BYTE_VOCABULARY}
+    monkeypatch.setattr(tiny_families, "FAMILIES", {"qwen3_5": own | {"text_config": text}})
+    folder, _ = tiny_mtp.write(tmp_path / "model", "qwen3_5", "published")
+    write_tokenizer(folder)
+    answers: dict[str, Any] = {}
+    for mode in ("mtp", "baseline"):
+        words = ["generate", "--model", str(folder), "--prompt", "x", "--mode", mode, "--max-tokens", "12", "--json"]
+        assert main([*words, "--temperature", "0.8", "--seed", "1"]) == 0
+        answers[mode] = json.loads(capsys.readouterr().out)
+    assert answers["mtp"]["token_ids"] == answers["baseline"]["token_ids"]
+    assert answers["mtp"]["drafter"] == "mtp"
+
+
+def test_mode_mtp_without_heads_says_what_to_do(tmp_path: Path) -> None:
+    folder = write_target(tmp_path / "model")
+    assert chosen(folder, modes=(Mode.AUTO,)) == ()
+    onto = load_target(folder, Precision())
+    with pytest.raises(UnsupportedModel, match="give --drafter a repository that has them"):
+        load_drafter(*chosen(folder, modes=(Mode.MTP,)), onto, Precision(), beside=folder)

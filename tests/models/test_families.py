@@ -16,15 +16,15 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 from mlx.utils import tree_flatten
-from mlx_lm.models.cache import ArraysCache, KVCache
+from mlx_lm.models.cache import KVCache
 
 import tiny_families
-from slipstream.models import backend
 from slipstream.models.cache import ROUND, TargetCache, WindowCache
 from slipstream.models.host import ints
 from slipstream.models.recurrence import StateCache
 from slipstream.models.target import EMBEDDING_TAP, Target
 from tiny_families import FAMILIES, RECURRENT
+from tiny_states import arrays, same
 
 PROMPT = tuple((7 * n * n + 3) % 90 for n in range(20))
 
@@ -32,31 +32,6 @@ PROMPT = tuple((7 * n * n + 3) % 90 for n in range(20))
 @cache
 def target(family: str) -> Target:
     return tiny_families.target(family)
-
-
-def arrays(cache: TargetCache) -> list[mx.array | None]:
-    """All that a later forward can read."""
-    out: list[mx.array | None] = []
-    for layer in cache.layers:
-        if isinstance(layer, ArraysCache):
-            out += layer.cache
-            continue
-        assert isinstance(layer, KVCache)
-        is_window = isinstance(layer, WindowCache)
-        end = layer.offset - (layer.dropped if is_window else 0)
-        assert layer.keys is not None
-        assert layer.values is not None
-        start = max(0, end - layer.window + 1) if is_window else 0
-        out += [layer.keys[..., start:end, :], layer.values[..., start:end, :]]
-    return out
-
-
-def same(ours: mx.array | None, theirs: mx.array | None) -> bool:
-    if ours is None or theirs is None:
-        return ours is theirs
-    if backend._loaded is not None:  # another BLAS: rows depend on how many are computed together
-        return bool(mx.allclose(ours, theirs, atol=1e-3, rtol=1e-3).item())
-    return bool(mx.array_equal(ours, theirs).item())
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -85,15 +60,11 @@ def test_a_tap_is_the_stream_between_two_layers(family: str) -> None:
     parts = onto._parts
     assert parts is not None
     assert forward.logits is not None
-    norm = next(getattr(parts.body, name) for name in _NORMS if hasattr(parts.body, name))
-    assert mx.allclose(parts.logits(norm(forward.taps[last])), forward.logits, atol=1e-4)
+    assert mx.allclose(parts.logits(onto.norm_rows(forward.taps[last])), forward.logits, atol=1e-4)
     if family != "muse_glimmer":  # which norms its embeddings
         scaled = onto.embed_rows(mx.array(PROMPT)) * onto.embed_scale
         assert mx.allclose(forward.taps[EMBEDDING_TAP], scaled, atol=1e-4)
     assert not mx.allclose(forward.taps[0], forward.taps[EMBEDDING_TAP], atol=1e-2)
-
-
-_NORMS = ("norm", "norm_f", "embedding_norm", "final_layernorm")
 
 
 def test_the_tap_between_two_loops_is_behind_their_norm() -> None:
