@@ -20,10 +20,11 @@ from mlx_lm.models.cache import KVCache
 
 import tiny_families
 from slipstream.models.cache import ROUND, TargetCache, WindowCache
+from slipstream.models.families import FAMILIES as TABLE
 from slipstream.models.host import ints
 from slipstream.models.recurrence import StateCache
-from slipstream.models.target import EMBEDDING_TAP, Target
-from tiny_families import FAMILIES, RECURRENT
+from slipstream.models.target import EMBEDDING_TAP, Target, _file_of
+from tiny_families import FAMILIES, MORE, RECURRENT
 from tiny_states import arrays, same
 
 PROMPT = tuple((7 * n * n + 3) % 90 for n in range(20))
@@ -34,7 +35,16 @@ def target(family: str) -> Target:
     return tiny_families.target(family)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+EVERY = (*FAMILIES, *MORE)
+
+
+def test_every_file_of_the_table_is_here() -> None:
+    files = {_file_of(tiny_families.model(family)) for family in EVERY}
+    # "mistral" is a llama to mlx-lm, and a config may call itself by the name of a text model inside another.
+    assert TABLE.keys() - files <= {"mistral", "gemma4_text"}
+
+
+@pytest.mark.parametrize("family", EVERY)
 def test_logits_are_mlx_lms_own_beyond_windows_and_in_chunks(family: str) -> None:
     onto = target(family)
     assert onto.has_taps
@@ -50,7 +60,7 @@ def test_logits_are_mlx_lms_own_beyond_windows_and_in_chunks(family: str) -> Non
         assert mx.allclose(ours, reference, atol=1e-4, rtol=1e-4), f"rows {start} to {end}"
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", EVERY)
 def test_a_tap_is_the_stream_between_two_layers(family: str) -> None:
     """The last tap through the final norm and the head must give the logits; the first one is the embedding."""
     onto = target(family)
