@@ -10,10 +10,10 @@ from pathlib import Path
 import mlx.core as mx
 
 from slipstream.errors import ModelIncomplete, UnsupportedModel
-from slipstream.store import heads
-from slipstream.store.heads import Part
 
 Weights = dict[str, mx.array]
+Places = Mapping[str, tuple[Path, str]]
+"""Tensors by their names within the heads: the file of each, and its name there (`store/heads.py` finds them)."""
 
 # Norms come in groups, since a publisher may store one group as what is added to 1 and another one as it is.
 INPUTS, LAYERS, OUTPUT = "inputs", "layers", "output"
@@ -56,15 +56,8 @@ class HeadWeights:
         return self.tensors[name].shape[axis]
 
 
-def read(folder: Path) -> HeadWeights:
-    """Raises UnsupportedModel when the folder has no heads or they are of another kind, and ModelIncomplete."""
-    found = heads.find(folder)
-    if not found:
-        raise UnsupportedModel(
-            f"{folder} has no MTP heads (conversions often leave them out); give --drafter a repository that has them, "
-            "or use --mode auto",
-            path=str(folder),
-        )
+def read(folder: Path, found: Places) -> HeadWeights:
+    """The heads of a folder. Raises UnsupportedModel when they are of a kind not known here, and ModelIncomplete."""
     if odd := sorted(name for name in found if name.startswith("layers.") and not name.startswith("layers.0.")):
         raise UnsupportedModel(f"{folder}: MTP heads of several layers ({odd[0]}) are not supported; use --mode auto")
     if odd := sorted(name for name in found if name.endswith(("weight_scale_inv", "weight_scale", "qweight"))):
@@ -92,13 +85,13 @@ def _mean(array: mx.array) -> float:
     return float(mx.mean(array.astype(mx.float32)).item())  # pyright: ignore[reportArgumentType]
 
 
-def _load(found: Mapping[str, Part]) -> Weights:
+def _load(found: Places) -> Weights:
     out: Weights = {}
-    for file in {part.file for part in found.values()}:
+    for file in {file for file, _ in found.values()}:
         try:
             stored = mx.load(str(file))  # lazily: of a shard, only what is asked for is read
             assert isinstance(stored, dict)
-            own = {name: stored[part.name] for name, part in found.items() if part.file == file}
+            own = {name: stored[there] for name, (where, there) in found.items() if where == file}
             mx.eval(own)
         except RuntimeError as error:
             raise ModelIncomplete(f"{file} is damaged or only half downloaded; download it again") from error

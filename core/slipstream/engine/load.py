@@ -151,7 +151,14 @@ def load_drafter(
 
 
 def _load_heads(path: Path, target: Target, bits: int, sample: Sequence[int], beside: Path | None) -> Mtp:
-    drafter = Mtp(mtp_weights.read(path), target, dtype=target.dtype, bits=bits)
+    found = {name: (part.file, part.name) for name, part in heads.find(path).items()}
+    if not found:
+        raise UnsupportedModel(
+            f"{path} has no MTP heads (conversions often leave them out); give --drafter a repository that has them, "
+            "or use --mode auto",
+            path=str(path),
+        )
+    drafter = Mtp(mtp_weights.read(path, found), target, dtype=target.dtype, bits=bits)
     if beside is not None and (reading := head_reading.remembered(beside, path)) is not None:
         drafter.read_as(reading)
     elif sample:
