@@ -25,7 +25,7 @@ from slipstream.engine.load import Precision, load_drafter, load_target
 from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel
 from slipstream.models.host import ints
 from slipstream.models.target import Target
-from slipstream.store import files, heads, memory
+from slipstream.store import candidate, files, heads
 from slipstream.types import Mode
 from tiny_mtp import FAMILIES, LAYOUTS
 from tiny_runs import BYTE_VOCABULARY, write_target, write_tokenizer
@@ -373,12 +373,12 @@ def test_heads_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 def test_heads_are_counted_as_a_drafter_and_not_as_the_target(tmp_path: Path) -> None:
     without, _ = tiny_mtp.write(tmp_path / "a", "qwen3_5", "sidecar")
     (without / "mtp.safetensors").unlink()
-    plain = memory.of_folder(without)
+    plain = candidate.of_folder(without)
     size = sum(array.size for array in tiny_mtp.random_heads("qwen3_5").values())
     for layout in ("published", "sidecar", "sidecar named as a shard", "subfolder"):
         folder, _ = tiny_mtp.write(tmp_path / layout, "qwen3_5", layout)
-        assert memory.of_folder(folder).elements == plain.elements, layout
-        own = memory.of_drafter(folder)
+        assert candidate.of_folder(folder).elements == plain.elements, layout
+        own = candidate.of_drafter(folder)
         assert own.elements == size
         assert own.config["num_hidden_layers"] == 1
 

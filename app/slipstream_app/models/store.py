@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipstream.errors import DownloadFailed, InvalidRequest, LicenceNeeded, TokenNeeded, Unreachable
-from slipstream.store import catalog, download, heads, hub, local, memory, removal
+from slipstream.store import candidate, catalog, download, heads, hub, local, memory, removal
 from slipstream.store.catalog import DrafterEntry, TargetEntry
 from slipstream.store.local import Broken, LocalModel, Partial, Place, Role
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
@@ -47,7 +47,7 @@ class CoreStore:
     def __init__(self, notify: Callable[[DownloadState], None]) -> None:
         self._notify = notify
         self._halves: dict[str, _Halves] = {}
-        self._candidates: dict[str, memory.Candidate] = {}  # of pairs that are not here, once the hub was asked
+        self._candidates: dict[str, candidate.Candidate] = {}  # of pairs that are not here, once the hub was asked
         self._downloads: download.Downloads | None = None  # its thread begins with the first download
         self._limit: memory.Limit | None = None
 
@@ -89,15 +89,17 @@ class CoreStore:
 
     def fit(self, row: PairRow, context: int, kv_bits: int) -> PairFit:
         of = self._halves.get(row.key)
-        if of is None or row.problem or (of.target is not None and _needs_conversion(of.target)):
+        if of is None or row.problem:
             return PairFit(FitWord.UNKNOWN)
         limit = self._limit = self._limit or memory.limit()
         context = min(context, row.context or context)
         if of.target is not None:
             folders = [local.folder_of(model) for model in of.drafters]
-            told = memory.fit(local.folder_of(of.target), folders, context=context, kv_bits=kv_bits, against=limit)
-        elif (candidate := self._candidates.get(row.key)) is not None:
-            told = memory.fit(candidate, context=context, kv_bits=kv_bits, against=limit)
+            if row.choice.drafters is None and heads.has(of.target.path):
+                folders.append(of.target.path)
+            told = memory.fit(_numbers_of(of.target), folders, context=context, kv_bits=kv_bits, against=limit)
+        elif (remote := self._candidates.get(row.key)) is not None:
+            told = memory.fit(remote, context=context, kv_bits=kv_bits, against=limit)
         else:
             # Weights alone that are too large settle it; the rest is known when the hub was asked.
             is_hopeless = row.bytes is not None and limit.on_gpu and row.bytes > limit.bytes
@@ -132,7 +134,7 @@ class CoreStore:
                 f"{target.repo} has no config.json, so its memory cannot be worked out before it is here"
             )
         stored = sum(file.size for file in remote.files if file.name.endswith(".safetensors"))
-        self._candidates[row.key] = memory.of_config(config, stored)
+        self._candidates[row.key] = candidate.of_config(config, stored)
 
     def plan_removal(self, row: PairRow) -> RemovalPlan:
         of = self._halves.get(row.key)
@@ -241,9 +243,9 @@ def _suggestion(entry: TargetEntry, drafters: Sequence[LocalModel]) -> tuple[Pai
     return row, _Halves(None, (), entry, best)
 
 
-def _needs_conversion(model: LocalModel) -> bool:
+def _numbers_of(model: LocalModel) -> candidate.Candidate:
     """A GGUF is converted when it is loaded, not to be looked at."""
-    return model.path.is_file() and model.place is not Place.BUILT_IN
+    return candidate.of_gguf(model.path) if model.path.is_file() else candidate.of_folder(local.folder_of(model))
 
 
 def _missing(drafter: DrafterEntry) -> Missing:

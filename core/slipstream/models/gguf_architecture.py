@@ -42,6 +42,8 @@ ARCHITECTURES = {
 }
 """By `general.architecture`, which is mlx-lm's model type too."""
 
+DRAFTER_GGUFS = ("dflash", "dspark")  # these are drafters, which `drafters/gguf.py` reads
+
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
