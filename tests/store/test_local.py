@@ -10,7 +10,8 @@ from huggingface_hub import snapshot_download
 
 from slipstream.errors import InvalidRequest, ModelIncomplete, ModelNotFound
 from slipstream.store import demo, local, removal
-from slipstream.store.download import Download, Finished, Patience
+from slipstream.store.download import Download
+from slipstream.store.download_state import Finished, Patience
 from slipstream.store.hub_cache import Repository
 from slipstream.store.local import Broken, Complete, LocalModel, Partial, Place, Role
 from stub_hub import Fault, StubHub

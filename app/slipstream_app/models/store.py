@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipstream.errors import DownloadFailed, InvalidRequest, LicenceNeeded, TokenNeeded, Unreachable
-from slipstream.store import candidate, catalog, download, heads, hub, local, memory, removal
+from slipstream.store import candidate, catalog, download_state, downloads, heads, hub, local, memory, removal
 from slipstream.store.catalog import DrafterEntry, TargetEntry
 from slipstream.store.local import Broken, LocalModel, Partial, Place, Role
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
@@ -48,7 +48,7 @@ class CoreStore:
         self._notify = notify
         self._halves: dict[str, _Halves] = {}
         self._candidates: dict[str, candidate.Candidate] = {}  # of pairs that are not here, once the hub was asked
-        self._downloads: download.Downloads | None = None  # its thread begins with the first download
+        self._downloads: downloads.Downloads | None = None  # its thread begins with the first download
         self._limit: memory.Limit | None = None
 
     def pairs(self) -> Sequence[PairRow]:
@@ -153,9 +153,9 @@ class CoreStore:
 
     def start(self, missing: Missing) -> None:
         if self._downloads is None:
-            self._downloads = download.Downloads(lambda repo, state: self._notify(_state(repo, state)))
+            self._downloads = downloads.Downloads(lambda repo, state: self._notify(_state(repo, state)))
         self._downloads.start(missing.repo, include=missing.files)
-        self._notify(_state(missing.repo, self._downloads.states.get(missing.repo, download.Waiting())))
+        self._notify(_state(missing.repo, self._downloads.states.get(missing.repo, download_state.Waiting())))
 
     def pause(self, repo: str) -> None:
         if self._downloads is not None:
@@ -261,21 +261,21 @@ def _bits(model: LocalModel) -> str:
     return (model.quantisation or "").partition(" ")[0]
 
 
-def _state(repo: str, state: download.State) -> DownloadState:
+def _state(repo: str, state: download_state.State) -> DownloadState:
     match state:
-        case download.Waiting() | download.Looking():
-            return DownloadState(repo, Fetch.WAITING if isinstance(state, download.Waiting) else Fetch.LOOKING)
-        case download.Finished():
+        case download_state.Waiting() | download_state.Looking():
+            return DownloadState(repo, Fetch.WAITING if isinstance(state, download_state.Waiting) else Fetch.LOOKING)
+        case download_state.Finished():
             return DownloadState(repo, Fetch.DONE, 1, 1)
-        case download.Retrying(progress, reason, wait_s):
+        case download_state.Retrying(progress, reason, wait_s):
             words = f"{reason} (again in {wait_s:.0f} s)" if wait_s >= 1 else reason
             return _with(DownloadState(repo, Fetch.RETRYING, words=words), progress)
-        case download.Failed(error, progress):
+        case download_state.Failed(error, progress):
             page = str(error.facts.get("url", "")) if isinstance(error, TokenNeeded | LicenceNeeded) else ""
             failed = DownloadState(repo, Fetch.FAILED, words=error.message, page=page, is_offline=_is_offline(error))
             return _with(failed, progress)
-        case download.Fetching(progress) | download.Paused(progress):
-            fetch = Fetch.RUNNING if isinstance(state, download.Fetching) else Fetch.PAUSED
+        case download_state.Fetching(progress) | download_state.Paused(progress):
+            fetch = Fetch.RUNNING if isinstance(state, download_state.Fetching) else Fetch.PAUSED
             return _with(DownloadState(repo, fetch), progress)
 
 
@@ -283,7 +283,7 @@ def _is_offline(error: DownloadFailed) -> bool:
     return isinstance(error, Unreachable) and str(error.facts.get("kind", "")).startswith("offline")
 
 
-def _with(state: DownloadState, progress: download.Progress | None) -> DownloadState:
+def _with(state: DownloadState, progress: download_state.Progress | None) -> DownloadState:
     if progress is None:
         return state
     files = tuple((file.name, file.done, file.size) for file in progress.files)

@@ -22,7 +22,8 @@ from slipstream.types import Mode
 
 if TYPE_CHECKING:
     from slipstream.store.candidate import Candidate
-    from slipstream.store.download import Download, Progress, State
+    from slipstream.store.download import Download
+    from slipstream.store.download_state import Progress, State
     from slipstream.store.memory import Fit
 
 WEIGHTS = (".safetensors", ".gguf")
@@ -185,7 +186,8 @@ def _repository(name: str) -> tuple[str, TargetEntry | None]:
 
 
 def _pull_one(repo: str, args: argparse.Namespace, files: Sequence[str], *, revision: str | None) -> int:
-    from slipstream.store.download import Download, Failed, Finished, Paused
+    from slipstream.store.download import Download
+    from slipstream.store.download_state import Failed, Finished, Paused
 
     show = _JsonLines(repo) if args.json else _Bars(repo)
     news: queue.SimpleQueue[State] = queue.SimpleQueue()
@@ -244,7 +246,7 @@ class _Bars:
         self._quarters = -1
 
     def __call__(self, download: Download, state: State) -> None:
-        from slipstream.store.download import Fetching, Finished, Looking, Retrying
+        from slipstream.store.download_state import Fetching, Finished, Looking, Retrying
 
         match state:
             case Looking():
@@ -300,7 +302,7 @@ class _JsonLines:
         self._last = ""
 
     def __call__(self, download: Download, state: State) -> None:
-        from slipstream.store.download import Failed
+        from slipstream.store.download_state import Failed
 
         line: dict[str, Any] = {"repo": self._repo, "state": type(state).__name__.lower()}
         if isinstance(state, Failed):
