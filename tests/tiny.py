@@ -14,6 +14,7 @@ from mlx_lm.models import llama, qwen3
 
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
+from slipstream.drafters.mtp import Mtp
 from slipstream.drafters.protocol import Drafter, Draw, Proposal, Wish
 from slipstream.models.host import ints
 from slipstream.models.target import Target
@@ -130,7 +131,7 @@ class Half:
     `answer` is the plain run's ids from the first position after the prompt on.
     """
 
-    def __init__(self, drafter: DSpark | DFlash, answer: Sequence[int], prompt_length: int) -> None:
+    def __init__(self, drafter: DSpark | DFlash | Mtp, answer: Sequence[int], prompt_length: int) -> None:
         self._drafter = drafter
         self._answer = answer
         self._prompt_length = prompt_length

@@ -20,6 +20,7 @@ class Mode(StrEnum):
     AUTO = "auto"  # each round whoever, and as far as, promises the most tokens per millisecond
     DSPARK = "dspark"
     DFLASH = "dflash"
+    MTP = "mtp"  # the heads that a model was published with
     LOOKUP = "lookup"
     BASELINE = "baseline"  # plain decoding: nobody drafts
 

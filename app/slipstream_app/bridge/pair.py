@@ -64,7 +64,7 @@ def open_choice(choice: PairChoice) -> Engine:
     if choice.drafters is not None:
         for name in choice.drafters or ("none",):
             words += ["--drafter", name]
-    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH), cache_limits())
+    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH, Mode.MTP), cache_limits())
     return engine if choice.context is None else _Shortened(engine, choice.context)
 
 

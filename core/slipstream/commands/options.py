@@ -18,7 +18,7 @@ from slipstream.errors import InvalidRequest
 from slipstream.events import Faulted, Ready, Status
 from slipstream.jobs import Inbox
 from slipstream.service import Engine, start
-from slipstream.store import demo, paths
+from slipstream.store import demo, heads, paths
 from slipstream.store.reuse import CacheDesk
 from slipstream.types import Acceptance, CacheLimits, Mode, ModelInfo, Options
 
@@ -36,7 +36,8 @@ def add_pair(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--drafter",
         action="append",
-        help="folder, GGUF file or name of a drafter made for the model; may be given twice; 'none' for no drafter",
+        help="folder, GGUF file or name of a drafter made for the model; may be given twice; 'mtp' for the model's own "
+        "MTP heads, 'none' for no drafter",
     )
     group.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="what to compute in")
     group.add_argument(
@@ -250,7 +251,9 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
         target, name = local.resolve(args.model), Path(args.model).name
     drafters: tuple[Path, ...] = ()
     if given:
-        drafters = tuple(local.resolve_drafter(name) for name in given if name != "none")
+        drafters = tuple(target if name == "mtp" else local.resolve_drafter(name) for name in given if name != "none")
+    elif Mode.MTP in modes[:1] or ({Mode.AUTO, Mode.MTP} & {*modes} and heads.has(target)):
+        drafters = (target,)
     elif args.model is None:
         # Automatic decoding uses the better of the two; a race wants both.
         wanted = {Mode.DSPARK if mode is Mode.AUTO else mode for mode in modes}

@@ -89,21 +89,25 @@ class Context:
     Buffers have room to spare; a block's own rows are written behind `length` and forgotten by not advancing it.
     """
 
-    def __init__(self, d: Descriptor, buffers: Mapping[str, mx.array] | None = None, length: int = 0) -> None:
+    def __init__(self, layers: int, buffers: Mapping[str, mx.array] | None = None, length: int = 0) -> None:
         """`buffers`: of a context that was kept, with `length` rows in use."""
         kept = buffers or {}
         self.length = length
-        self.keys = [kept.get(f"keys.{layer}") for layer in range(d.layers)]  # [1, kv_heads, capacity, head_dim]
-        self.values = [kept.get(f"values.{layer}") for layer in range(d.layers)]
+        self.keys = [kept.get(f"keys.{layer}") for layer in range(layers)]  # [1, kv_heads, capacity, head_dim]
+        self.values = [kept.get(f"values.{layer}") for layer in range(layers)]
 
-    def write(self, layer: int, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
-        """Put rows [1, kv_heads, n, head_dim] behind the context of one layer. Returns the layer's whole buffers."""
-        end = self.length + keys.shape[2]
+    def write(self, layer: int, keys: mx.array, values: mx.array, at: int | None = None) -> tuple[mx.array, mx.array]:
+        """Put rows [1, kv_heads, n, head_dim] behind the context of one layer, or at a row behind its end.
+
+        Returns the layer's whole buffers.
+        """
+        start = self.length if at is None else at
+        end = start + keys.shape[2]
         old_keys, old_values = self.keys[layer], self.values[layer]
         if old_keys is None or old_values is None or old_keys.shape[2] < end:
             old_keys, old_values = self._grown(old_keys, keys, end), self._grown(old_values, values, end)
-        old_keys[..., self.length : end, :] = keys
-        old_values[..., self.length : end, :] = values
+        old_keys[..., start:end, :] = keys
+        old_values[..., start:end, :] = values
         self.keys[layer], self.values[layer] = old_keys, old_values
         return old_keys, old_values
 

@@ -97,7 +97,7 @@ class BlockDrafter:
         mx.eval(self._masks, self.backbone.parameters())
 
     def begin(self) -> BlockState:
-        return BlockState(Context(self.descriptor))
+        return BlockState(Context(self.descriptor.layers))
 
     def observe(self, state: BlockState, tokens: Sequence[int], taps: Mapping[int, mx.array]) -> None:
         self.observe_together([state], [tokens], [taps])
@@ -116,7 +116,7 @@ class BlockDrafter:
         return state.context.buffers()
 
     def restore(self, buffers: Mapping[str, mx.array], length: int) -> BlockState:
-        return BlockState(Context(self.descriptor, buffers, length))
+        return BlockState(Context(self.descriptor.layers, buffers, length))
 
     def hidden(self, wishes: Sequence[Wish]) -> mx.array:
         """Final hidden states of each request's first slots [requests, slots, hidden], as far as any wish needs them.

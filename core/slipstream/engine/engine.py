@@ -30,7 +30,7 @@ from slipstream.events import Delta, Done, Event, Finish, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
-from slipstream.store import files, memory
+from slipstream.store import candidate, files, memory
 from slipstream.store.prompts import PromptStore
 from slipstream.store.reuse import CacheDesk, PromptCache
 from slipstream.types import Acceptance, CacheLimits, Mode, ModelInfo, Options, Text
@@ -337,7 +337,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
         ", ".join(drafters) or "no drafter",
         time.monotonic() - began,
     )
-    guard = limit and Guard(memory.of_folder(pair.target), target, limit, kv_bits=pair.kv_bits)
+    guard = limit and Guard(candidate.of_folder(pair.target), target, limit, kv_bits=pair.kv_bits)
     prompts = _open_prompts(pair, target, info, limits)
     if guard is not None and prompts is not None:
         guard.sheds.append(prompts.shed)

@@ -28,7 +28,7 @@ def plan(loaded: Mapping[Mode, Drafter], options: Options, *, can_rewind: bool) 
     if options.mode is Mode.LOOKUP:
         return (Lookup(),)
     if options.mode is Mode.AUTO:
-        networks = [loaded[mode] for mode in (Mode.DSPARK, Mode.DFLASH) if mode in loaded][:1]
+        networks = [loaded[mode] for mode in (Mode.DSPARK, Mode.DFLASH, Mode.MTP) if mode in loaded][:1]
         # Beside a network a copy must be surer, hence the longer match.
         return (Lookup(4, 5), *networks) if networks else (Lookup(),)
     if options.mode not in loaded:

@@ -19,6 +19,7 @@ NAMES = {
     Mode.BASELINE: "plain",
     Mode.DSPARK: "DSpark",
     Mode.DFLASH: "DFlash",
+    Mode.MTP: "MTP",
     Mode.LOOKUP: "lookup",
     Mode.AUTO: "auto",
 }

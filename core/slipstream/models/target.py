@@ -225,6 +225,17 @@ class Target:
         assert self._parts is not None
         return part_of(self._parts.embed if self._parts.head is None else self._parts.head, ids)
 
+    def norm_rows(self, hidden: mx.array) -> mx.array:
+        """The final norm of [n, hidden]: what the last tap becomes in front of the head."""
+        assert self._parts is not None
+        return attrgetter(self._parts.shape.norm)(self._parts.body)(hidden)
+
+    @property
+    def args(self) -> Any:
+        """mlx-lm's ModelArgs of the text model; Any: each architecture has its own."""
+        assert self._parts is not None
+        return self._parts.args
+
     def _take_apart(self, own: mx.array) -> _Parts | None:
         """The parts that give the model's own logits on a few tokens. None: its layout is not known."""
         expected = own.astype(mx.float32)
