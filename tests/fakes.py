@@ -192,7 +192,7 @@ def serving(
     tokeniser: FakeTokeniser | None = None,
     info: ModelInfo = INFO,
     limit: int = 64,
-    max_active: int = service.MAX_ACTIVE,
+    max_active: int | None = None,
     aliases: tuple[str, ...] = (),
     clock: Callable[[], float] = time.monotonic,
     **settings: Any,  # Any: keywords of HttpServer

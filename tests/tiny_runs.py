@@ -19,6 +19,7 @@ from transformers import PreTrainedTokenizerFast
 import tiny
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
+from slipstream.drafters.mtp import Mtp
 from slipstream.drafters.none import NoDrafter
 from slipstream.drafters.protocol import Drafter, Draw, Proposal
 from slipstream.engine.planner import Drafters
@@ -126,7 +127,7 @@ PATTERNS: dict[str, Pattern] = {
 
 def half(drafter: Drafter, answer: Sequence[int], prompt_length: int) -> Drafter:
     """A real drafter that is right about half of the time; most of its methods are the drafter's own."""
-    assert isinstance(drafter, DSpark | DFlash)
+    assert isinstance(drafter, DSpark | DFlash | Mtp)
     return cast(Drafter, tiny.Half(drafter, answer, prompt_length))
 
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
-from slipstream import __version__
+from slipstream import __version__, log
 from slipstream.commands.output import can_say_everything
 from slipstream.errors import SlipstreamError
 from slipstream.models.backend import prepare
@@ -20,6 +20,7 @@ from slipstream.models.backend import prepare
 def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[], int] | None = None) -> int:
     """Run a command; with none given, `without_command` (the app opens its window there)."""
     _say_what_the_terminal_cannot()
+    log.to_stderr()
     with _interruptible():
         try:
             return _run(arguments, without_command)

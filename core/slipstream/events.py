@@ -84,7 +84,7 @@ class Round:
     """One verification. `accepted` counts drafts that became part of the answer."""
 
     position: int  # of the last committed token, whose forward this was
-    source: str  # "dspark", "dflash", "lookup" or "plain"
+    source: str  # "dspark", "dflash", "mtp", "lookup", "grammar" or "plain"
     drafted: tuple[int, ...]
     accepted: int
     confidence: tuple[float, ...] | None = None  # probability of each draft to be kept, where the drafter says

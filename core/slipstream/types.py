@@ -20,6 +20,7 @@ class Mode(StrEnum):
     AUTO = "auto"  # each round whoever, and as far as, promises the most tokens per millisecond
     DSPARK = "dspark"
     DFLASH = "dflash"
+    MTP = "mtp"  # the heads that a model was published with
     LOOKUP = "lookup"
     BASELINE = "baseline"  # plain decoding: nobody drafts
 
@@ -188,4 +189,5 @@ class ModelInfo:
     dtype: str
     quantisation: str  # "4-bit group 32", or "none"
     end_ids: tuple[int, ...]
+    max_batch: int = 1  # requests that share a round
     measured_as: str = ""  # the name under which its costs are kept (store/curves.py)

@@ -26,9 +26,8 @@ from slipstream.errors import (
     Unreachable,
 )
 from slipstream.store import hub
-from slipstream.store.download import (
-    Download,
-    Downloads,
+from slipstream.store.download import Download
+from slipstream.store.download_state import (
     Failed,
     Fetching,
     Finished,
@@ -37,6 +36,7 @@ from slipstream.store.download import (
     Retrying,
     State,
 )
+from slipstream.store.downloads import Downloads
 from slipstream.store.hub_cache import Repository
 from stub_hub import Fault, StubHub
 

@@ -46,7 +46,14 @@ from slipstream_app.widgets.race_arm import RaceArm
 REPAINT_MS = 50
 MAX_TOKENS, TRIALS = 128, 3
 ARM_WIDTH = 250  # at least, for one arm beside another
-COLOURS = {Mode.BASELINE: "plain", Mode.LOOKUP: "ngram", Mode.DSPARK: "draft", Mode.DFLASH: "accent", Mode.AUTO: "ok"}
+COLOURS = {
+    Mode.BASELINE: "plain",
+    Mode.LOOKUP: "ngram",
+    Mode.DSPARK: "draft",
+    Mode.DFLASH: "accent",
+    Mode.MTP: "draft",
+    Mode.AUTO: "ok",
+}
 OWN = "own"
 
 
@@ -245,6 +252,7 @@ class RaceScreen(Screen):
             Mode.BASELINE: self.tr("Plain"),
             Mode.DSPARK: "DSpark",
             Mode.DFLASH: "DFlash",
+            Mode.MTP: "MTP",
             Mode.LOOKUP: self.tr("Lookup"),
             Mode.AUTO: self.tr("Auto"),
         }

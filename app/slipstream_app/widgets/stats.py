@@ -10,7 +10,14 @@ from slipstream_app.history import Json
 from slipstream_app.theme import S, Theme
 from slipstream_app.widgets.panel import Words
 
-NAMES = {"dspark": "DSpark", "dflash": "DFlash", "lookup": "Lookup", "baseline": "Plain", "auto": "Auto"}
+NAMES = {
+    "dspark": "DSpark",
+    "dflash": "DFlash",
+    "mtp": "MTP",
+    "lookup": "Lookup",
+    "baseline": "Plain",
+    "auto": "Auto",
+}
 
 
 class StatsStrip(QWidget):

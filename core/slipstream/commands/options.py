@@ -18,7 +18,7 @@ from slipstream.errors import InvalidRequest
 from slipstream.events import Faulted, Ready, Status
 from slipstream.jobs import Inbox
 from slipstream.service import Engine, start
-from slipstream.store import demo, paths
+from slipstream.store import demo, heads, paths
 from slipstream.store.reuse import CacheDesk
 from slipstream.types import Acceptance, CacheLimits, Mode, ModelInfo, Options
 
@@ -26,15 +26,18 @@ if TYPE_CHECKING:  # importing it imports MLX, and that must wait
     from slipstream.engine.engine import Pair
 
 DEMO_NAME = demo.NAME
+MAX_BATCH = 64  # rows of a round
 
 
 def add_pair(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(max_batch=1)  # only `add_batch` lets it be more
     group = parser.add_argument_group("model")
     group.add_argument("--model", help="folder, GGUF file or Hugging Face name (default: the built-in pair)")
     group.add_argument(
         "--drafter",
         action="append",
-        help="folder, GGUF file or name of a drafter made for the model; may be given twice; 'none' for no drafter",
+        help="folder, GGUF file or name of a drafter made for the model; may be given twice; 'mtp' for the model's own "
+        "MTP heads, 'none' for no drafter",
     )
     group.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="what to compute in")
     group.add_argument(
@@ -49,6 +52,22 @@ def add_pair(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-memory-guard", action="store_true", help="load and answer even when memory seems too small for it"
     )
+
+
+def add_batch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--max-batch",
+        type=_batch,
+        default=1,
+        metavar="N",
+        help="decode up to so many requests together, up to 64; each gets the text it would get alone (%(default)s)",
+    )
+
+
+def _batch(text: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text) <= MAX_BATCH):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_BATCH}, not {text!r}")
+    return int(text)
 
 
 def add_prompt_cache(parser: argparse.ArgumentParser) -> None:
@@ -232,7 +251,9 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
         target, name = local.resolve(args.model), Path(args.model).name
     drafters: tuple[Path, ...] = ()
     if given:
-        drafters = tuple(local.resolve_drafter(name) for name in given if name != "none")
+        drafters = tuple(target if name == "mtp" else local.resolve_drafter(name) for name in given if name != "none")
+    elif Mode.MTP in modes[:1] or ({Mode.AUTO, Mode.MTP} & {*modes} and heads.has(target)):
+        drafters = (target,)
     elif args.model is None:
         # Automatic decoding uses the better of the two; a race wants both.
         wanted = {Mode.DSPARK if mode is Mode.AUTO else mode for mode in modes}
@@ -246,6 +267,7 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
         args.kv_bits,
         trust_code=args.trust_remote_code,
         guard_memory=not args.no_memory_guard,
+        max_batch=args.max_batch,
     )
 
 

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     arms = arms_of(args.arms)
     questions = tuple(Question("own", text) for text in args.prompt or ()) or DEFAULT
     console = Console()
-    with serving(args, arms or (Mode.DSPARK, Mode.DFLASH)) as engine:
+    with serving(args, arms or (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
         modes = (Mode.BASELINE, *(arms or every_arm(engine.info)))
         console.print(
             f"[bold]{engine.info.name}[/] · {engine.info.dtype} · {engine.info.quantisation} · {chosen_words(args)}"

@@ -15,6 +15,7 @@ import mlx.core as mx
 from slipstream.curves import Curves
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine import load, self_test
+from slipstream.engine.batch import Batch
 from slipstream.engine.calibrate import Calibration
 from slipstream.engine.costs import Costs
 from slipstream.engine.guard import Guard
@@ -32,7 +33,7 @@ from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Tim
 from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
-from slipstream.store import curves, files, machine, memory
+from slipstream.store import candidate, curves, files, machine, memory
 from slipstream.store.prompts import PromptStore
 from slipstream.store.reuse import CacheDesk, PromptCache
 from slipstream.types import Acceptance, CacheLimits, Calibrate, Mode, ModelInfo, Options, Request, Text
@@ -61,6 +62,7 @@ class Pair:
     kv_bits: int = 0
     trust_code: bool = False  # run the Python that the target's folder brings, if its config asks for it
     guard_memory: bool = True  # refuse what this machine has no room for
+    max_batch: int = 1  # requests that share a round
 
 
 class MlxEngine:
@@ -92,6 +94,9 @@ class MlxEngine:
         self._guard = guard
         self._chunks = (chunk,) if chunk else GPU_CHUNKS if load.on_gpu() else CPU_CHUNKS
         self._chunk = self._chunks[0]
+        if info.max_batch > 1:
+            target.pack()
+        self._batch = Batch(target, info.max_batch)
         self.costs = Costs(free=frozenset((Mode.LOOKUP.value, GRAMMAR)))
         self.pace = Pace()
         self._experience: Policy | None = None
@@ -154,15 +159,16 @@ class MlxEngine:
             return
         yield answer.take(decoding.first())
         keeper.keep(prompt)  # now, for those who ask while this one is still answered
-        while answer.reason is None:
-            if job.is_cancelled:
-                answer.end(Finish.CANCELLED)
-                break
-            yield answer.take(decoding.step())
-            if answer.rounds % TICK_EVERY == 0:
-                keeper.tick()
-            if answer.rounds % CLEAR_EVERY == 0:
-                mx.clear_cache()
+        with self._batch.joined(decoding):
+            while answer.reason is None:
+                if job.is_cancelled:
+                    answer.end(Finish.CANCELLED)
+                    break
+                yield answer.take(self._batch.step(decoding))
+                if answer.rounds % TICK_EVERY == 0:
+                    keeper.tick()
+                if answer.rounds % CLEAR_EVERY == 0:
+                    mx.clear_cache()
         if rest := answer.rest():
             yield Delta(rest, ())
         keeper.keep(decoding.tokens[: len(prompt) + answer.count])
@@ -379,6 +385,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
         dtype=str(target.dtype).removeprefix("mlx.core."),
         quantisation=load.quantisation_of(target.model),
         end_ids=tuple(sorted(tokeniser.end_ids)),
+        max_batch=pair.max_batch,
         measured_as=curves.key_of(
             target_identity(pair.target, target, load.quantisation_of(target.model), pair.kv_bits)
         ),
@@ -389,7 +396,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
         ", ".join(drafters) or "no drafter",
         time.monotonic() - began,
     )
-    guard = limit and Guard(memory.of_folder(pair.target), target, limit, kv_bits=pair.kv_bits)
+    guard = limit and Guard(candidate.of_folder(pair.target), target, limit, kv_bits=pair.kv_bits)
     prompts = _open_prompts(pair, target, info, limits)
     if guard is not None and prompts is not None:
         guard.sheds.append(prompts.shed)

@@ -39,7 +39,8 @@ def drafter_part(folder: Path, drafter: Drafter, target: Target, bits: int | Non
 def fingerprint(folder: Path) -> str:
     """Of a model's configuration and weights: names, sizes, dates, and samples of what is in them."""
     summed = hashlib.sha256()
-    files = [folder] if folder.is_file() else sorted([*folder.glob("config.json"), *folder.glob("*.safetensors")])
+    names = ("config.json", "*.safetensors", "mtp/*.safetensors")
+    files = [folder] if folder.is_file() else sorted(path for name in names for path in folder.glob(name))
     for path in files:
         status = path.stat()
         summed.update(f"{path.name} {status.st_size} {status.st_mtime_ns}\n".encode())

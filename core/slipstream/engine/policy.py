@@ -9,8 +9,10 @@ draft that is then cut.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from slipstream.engine.costs import PLAIN, Costs
 
@@ -20,6 +22,7 @@ RATE_WEIGHT = 0.02  # of the newest round in the rate
 PROBE_FIRST = 4  # plain rounds before drafting is tried again
 PROBE_SHARE = 0.02  # of the time that probing may cost in the long run
 PROBE_HOPE = 0.8  # chance of each draft for which a probe's length would be the best
+SHARED_PROBE = 24  # plain rounds after which drafting is tried again where rounds are shared
 WIDE_EVERY = 40  # rounds between two that verify whole drafts, to see what the far positions are worth
 STEP = 0.1  # of the online correction of confidences
 WORTH_WAITING = 0.08  # of a round: what cutting must be able to save before the round waits for confidences
@@ -85,6 +88,7 @@ class Policy:
         self._parked = 0  # plain rounds left before the next probe
         self._pause = PROBE_FIRST
         self._rounds = 0
+        self._idle = 0  # plain rounds since anything was drafted
         if like is not None:
             for source, seen in like._positions.items():
                 self._positions[source] = Positions(list(seen.kept), list(seen.tried))
@@ -117,7 +121,7 @@ class Policy:
 
     def best(self, source: str, most: int) -> tuple[int, float]:
         """The best number of drafts, from 1 to `most`, for `source`, and its value."""
-        return self._best(source, self._survival(source, most))
+        return self._best(source, self.survival(source, most))
 
     def may_cut(self, source: str, drafts: int) -> bool:
         """Whether it can pay to wait for confidences before verifying."""
@@ -128,24 +132,45 @@ class Policy:
         """How many of the drafts to verify, given each one's probability to be kept if those before it are."""
         if self._rounds % WIDE_EVERY == 0 or self.costs.unmeasured(source, len(confidences)) is not None:
             return len(confidences)
-        survival: list[float] = []
-        product = 1.0
-        for value in self._calibration.setdefault(source, Calibration()).apply(confidences):
-            product *= value
-            survival.append(product)
-        values = self._values(source, survival)
+        values = self._values(source, self.calibrated(source, confidences))
         return max(range(len(values)), key=values.__getitem__)
 
+    def survival(self, source: str, most: int) -> list[float]:
+        """Probability that the first 1, 2, … `most` drafts are all kept, by what was kept lately."""
+        return self._positions.setdefault(source, Positions()).survival(most)
+
+    def hopes(self, source: str, most: int) -> list[float]:
+        """`survival` for a round that is shared: after many plain ones it is time to hope again."""
+        if self._idle and self._idle % SHARED_PROBE == 0:
+            return [PROBE_HOPE ** (at + 1) for at in range(most)]
+        return self.survival(source, most)
+
+    def calibrated(self, source: str, confidences: Sequence[float]) -> list[float]:
+        """The same, by the drafter's confidences."""
+        fitted = self._calibration.setdefault(source, Calibration()).apply(confidences)
+        return list(accumulate(fitted, operator.mul))
+
     def learn(
-        self, source: str, drafted: int, accepted: int, milliseconds: float, confidences: Sequence[float] | None = None
+        self,
+        source: str,
+        drafted: int,
+        accepted: int,
+        milliseconds: float | None,
+        confidences: Sequence[float] | None = None,
     ) -> None:
-        """What a round showed. `drafted` are the drafts that were verified."""
-        self.costs.learn(source, drafted, milliseconds, self.context)
+        """What a round showed. `drafted` are the drafts that were verified.
+
+        `milliseconds`: None for a round that was shared, whose time says nothing of one alone.
+        """
+        if milliseconds is not None:
+            self.costs.learn(source, drafted, milliseconds, self.context)
+            rate = (accepted + 1) / max(milliseconds, SURE)
+            self._rate = rate if not self._rate else self._smoothed(accepted + 1, milliseconds)
         self.context += accepted + 1
-        rate = (accepted + 1) / max(milliseconds, SURE)
-        self._rate = rate if not self._rate else self._smoothed(accepted + 1, milliseconds)
         if source == PLAIN:
+            self._idle += 1
             return
+        self._idle = 0
         positions = self._positions.setdefault(source, Positions())
         if self._pause > PROBE_FIRST and accepted == drafted >= 2:
             # A probe came through whole: the text has changed, and what was seen before counts for less.
@@ -171,9 +196,6 @@ class Policy:
 
     def _plain_rate(self) -> float:
         return 1.0 / self.costs.round_ms(PLAIN, 0, self.context)
-
-    def _survival(self, source: str, most: int) -> list[float]:
-        return self._positions.setdefault(source, Positions()).survival(most)
 
     def _best(self, source: str, survival: Sequence[float]) -> tuple[int, float]:
         values = self._values(source, survival)

@@ -74,7 +74,7 @@ _SAMPLING: dict[str, Json] = {
     "stream": _FLAG,
     "stream_options": _some(_object(include_usage=_FLAG)),
     "slipstream": _object(
-        mode={"enum": ["auto", "dspark", "dflash", "lookup", "baseline"]},
+        mode={"enum": ["auto", "dspark", "dflash", "mtp", "lookup", "baseline"]},
         max_draft={"type": "integer", "minimum": 0, "maximum": 64},
         acceptance={"enum": ["match", "rejection"]},
     ),
