@@ -12,7 +12,7 @@ from typing import Protocol
 from slipstream.errors import EngineFaulted, SlipstreamError
 from slipstream.events import Done, Event, Failed, Faulted, Loading, Prefill, Ready, Status, Working
 from slipstream.jobs import Inbox, Job, cancelled_before_start
-from slipstream.types import ModelInfo, Tokens
+from slipstream.types import ModelInfo, Request, Tokens
 
 logger = logging.getLogger(__name__)
 
@@ -196,7 +196,8 @@ def _anybody(_: Job) -> bool:
 
 
 def _is_short(job: Job) -> bool:
-    return isinstance(job.request.prompt, Tokens) and len(job.request.prompt.ids) <= SHORT_PROMPT
+    work = job.work
+    return isinstance(work, Request) and isinstance(work.prompt, Tokens) and len(work.prompt.ids) <= SHORT_PROMPT
 
 
 def _refuse_all(inbox: Inbox, error: SlipstreamError) -> None:

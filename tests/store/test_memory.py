@@ -12,6 +12,7 @@ from mlx_lm.models import cache as mlx_caches
 import tiny
 from slipstream.engine.guard import Guard
 from slipstream.errors import UnsupportedModel, WontFit
+from slipstream.models.cache import QuantisedCache
 from slipstream.store import converted, demo, memory, shape
 from slipstream.store.candidate import Candidate, of_folder, of_gguf
 from slipstream.store.memory import Limit, Verdict
@@ -122,12 +123,14 @@ def nbytes(cache: Any) -> int:
     return cache.keys.nbytes + cache.values.nbytes
 
 
-def test_a_packed_cache_is_as_large_as_mlx_lm_makes_it() -> None:
-    cache = mlx_caches.QuantizedKVCache(group_size=shape.KV_GROUP, bits=4)
-    cache.update_and_fetch(mx.zeros((1, 2, ROWS, 32)), mx.zeros((1, 2, ROWS, 32)))
+@pytest.mark.parametrize(("head_dim", "group"), [(32, 32), (64, 64), (96, 32), (128, 64)])
+def test_a_packed_cache_is_as_large_as_it_really_is(head_dim: int, group: int) -> None:
+    cache = QuantisedCache(4)
+    cache.update_and_fetch(mx.zeros((1, 2, ROWS, head_dim)), mx.zeros((1, 2, ROWS, head_dim)))
+    assert cache.group_size == group
     packed: Any = (cache.keys, cache.values)
     real = sum(array.nbytes for part in packed for array in part)
-    assert shape.Rows(2 * 2 * 32).bytes(ROWS, 4, kv_bits=4) == real
+    assert shape.Rows(2 * 2 * head_dim, group=shape._group(head_dim)).bytes(ROWS, 4, kv_bits=4) == real
 
 
 @pytest.mark.parametrize(

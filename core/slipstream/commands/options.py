@@ -194,10 +194,10 @@ class Serving:
 
 
 @contextmanager
-def serving(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Generator[Serving]:
+def serving(args: argparse.Namespace, modes: tuple[Mode, ...], limits: CacheLimits | None = None) -> Generator[Serving]:
     """Load the pair that `args` name, with the drafters that `modes` need, and serve it while the block runs.
 
-    Raises what loading raised.
+    `limits`: of a prefix cache; None for none. Raises what loading raised.
     """
     inbox = Inbox()
     news: list[Status] = []
@@ -208,7 +208,7 @@ def serving(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Generator[Serv
             news.append(status)
             changed.set()
 
-    thread = start(inbox, lambda: open_pair(args, modes), note)
+    thread = start(inbox, lambda: open_pair(args, modes, limits), note)
     try:
         changed.wait()
         match news[0]:

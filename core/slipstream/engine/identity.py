@@ -10,6 +10,7 @@ import mlx.core as mx
 
 import slipstream
 from slipstream.drafters.protocol import Drafter
+from slipstream.models.cache import KV_GROUPS
 from slipstream.models.target import Target
 
 SAMPLES = 16  # places of a weight file that are looked at
@@ -24,7 +25,7 @@ def target_identity(folder: Path, target: Target, quantisation: str, kv_bits: in
             f"device={mx.default_device()}",
             f"dtype={target.dtype}",
             f"quantisation={quantisation}",
-            f"kv_bits={kv_bits}",
+            f"kv_bits={kv_bits} in groups of {KV_GROUPS}",
             f"files={fingerprint(folder)}",
         ]
     )

@@ -79,8 +79,9 @@ class Calibration:
 class Policy:
     """One request's choices. Costs are the engine's; what was accepted is the request's own, begun from `like`."""
 
-    def __init__(self, costs: Costs, like: Policy | None = None) -> None:
+    def __init__(self, costs: Costs, like: Policy | None = None, context: int = 0) -> None:
         self.costs = costs
+        self.context = context  # tokens of the request so far
         self._positions: dict[str, Positions] = {}
         self._calibration: dict[str, Calibration] = {}
         self._rate = 0.0  # tokens per millisecond
@@ -115,7 +116,7 @@ class Policy:
 
     def value(self, source: str, drafts: int, survival: Sequence[float]) -> float:
         """Expected tokens of a round less the worth of its time."""
-        cost = self.costs.round_ms(source, drafts)
+        cost = self.costs.round_ms(source, drafts, self.context)
         return 1.0 + sum(survival[:drafts]) - max(self._rate, self._plain_rate()) * cost
 
     def best(self, source: str, most: int) -> tuple[int, float]:
@@ -124,15 +125,14 @@ class Policy:
 
     def may_cut(self, source: str, drafts: int) -> bool:
         """Whether it can pay to wait for confidences before verifying."""
-        whole = self.costs.round_ms(source, drafts)
-        return whole - self.costs.round_ms(source, 1) > WORTH_WAITING * whole
+        whole = self.costs.round_ms(source, drafts, self.context)
+        return whole - self.costs.round_ms(source, 1, self.context) > WORTH_WAITING * whole
 
     def cut(self, source: str, confidences: Sequence[float]) -> int:
         """How many of the drafts to verify, given each one's probability to be kept if those before it are."""
         if self._rounds % WIDE_EVERY == 0 or self.costs.unmeasured(source, len(confidences)) is not None:
             return len(confidences)
-        survival = self.calibrated(source, confidences)
-        values = [self.value(source, count, survival) for count in range(len(survival) + 1)]
+        values = self._values(source, self.calibrated(source, confidences))
         return max(range(len(values)), key=values.__getitem__)
 
     def survival(self, source: str, most: int) -> list[float]:
@@ -163,9 +163,10 @@ class Policy:
         `milliseconds`: None for a round that was shared, whose time says nothing of one alone.
         """
         if milliseconds is not None:
-            self.costs.learn(source, drafted, milliseconds)
+            self.costs.learn(source, drafted, milliseconds, self.context)
             rate = (accepted + 1) / max(milliseconds, SURE)
             self._rate = rate if not self._rate else self._smoothed(accepted + 1, milliseconds)
+        self.context += accepted + 1
         if source == PLAIN:
             self._idle += 1
             return
@@ -180,8 +181,8 @@ class Policy:
             self._calibration.setdefault(source, Calibration()).learn(confidences[:drafted], accepted)
 
     def _park(self, source: str, most: int) -> None:
-        plain = self.costs.round_ms(PLAIN, 0)
-        lost = self.costs.round_ms(source, self._probe_length(source, most)) / plain - 1
+        plain = self.costs.round_ms(PLAIN, 0, self.context)
+        lost = self.costs.round_ms(source, self._probe_length(source, most), self.context) / plain - 1
         self._parked = self._pause
         self._pause = max(PROBE_FIRST, min(2 * self._pause, round(lost / PROBE_SHARE)))
 
@@ -194,12 +195,22 @@ class Policy:
         return 1.0 / (mean_ms + RATE_WEIGHT * min(tokens, 8) * (milliseconds / tokens - mean_ms))
 
     def _plain_rate(self) -> float:
-        return 1.0 / self.costs.round_ms(PLAIN, 0)
+        return 1.0 / self.costs.round_ms(PLAIN, 0, self.context)
 
     def _best(self, source: str, survival: Sequence[float]) -> tuple[int, float]:
-        values = [self.value(source, count, survival) for count in range(1, len(survival) + 1)]
-        best = max(range(len(values)), key=values.__getitem__)
-        return best + 1, values[best]
+        values = self._values(source, survival)
+        best = max(range(1, len(values)), key=values.__getitem__)
+        return best, values[best]
+
+    def _values(self, source: str, survival: Sequence[float]) -> list[float]:
+        """`value` of 0, 1, 2, … drafts."""
+        rate, context = max(self._rate, self._plain_rate()), self.context
+        expected = 1.0
+        out = [expected - rate * self.costs.round_ms(source, 0, context)]
+        for count, survives in enumerate(survival, 1):
+            expected += survives
+            out.append(expected - rate * self.costs.round_ms(source, count, context))
+        return out
 
 
 def _logit(probability: float) -> float:

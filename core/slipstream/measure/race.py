@@ -112,21 +112,25 @@ def race(
     raw: bool = False,
     template: Template = NO_TEMPLATE,
     warm_up: bool = False,
+    prompts: Mapping[Question, Prompt] | None = None,
+    reuse: bool = False,
     watch: Watch = lambda *_: None,
 ) -> Race:
     """Run every mode on every question `trials` times. The first mode is the plain one that others are compared with.
 
     The order of modes rotates with each question and trial, so that no arm always runs on a warmer machine; with
     `warm_up`, each first runs once more on the first question, as trial -1, which counts for nothing. Plain is
-    compared with its own first trial. Raises the error of a job that fails, and what `watch` raises, after
-    cancelling the job.
+    compared with its own first trial. `prompts`: to send in place of the questions. `reuse`: prompts may begin from
+    what was kept of earlier runs. Raises the error of a job that fails, and what `watch` raises, after cancelling the
+    job.
     """
 
     def prompt(question: Question) -> Prompt:
-        return as_prompt(question, raw=raw, template=template)
+        return as_prompt(question, raw=raw, template=template) if prompts is None else prompts[question]
 
     def run(question: Question, mode: Mode, trial: int) -> Run:
-        return _run(inbox, prompt(question), question, mode, options, trial, watch)
+        request = Request(prompt(question), replace(options, mode=mode), reuse=reuse)
+        return _run(inbox, request, question, trial, watch)
 
     def margin(run: Run, position: int) -> Margin:
         """The arm once more up to `position`, this time noting how clear each choice is."""
@@ -146,10 +150,8 @@ def race(
     return Race(tuple(arms), tuple(runs), trials, tuple(warm_ups))
 
 
-def _run(
-    inbox: Inbox, prompt: Prompt, question: Question, mode: Mode, options: Options, trial: int, watch: Watch
-) -> Run:
-    request = Request(prompt, replace(options, mode=mode), reuse=False)
+def _run(inbox: Inbox, request: Request, question: Question, trial: int, watch: Watch) -> Run:
+    mode = request.options.mode
     steps: list[Step] = []
     began: float | None = None
 

@@ -110,6 +110,24 @@ class Target:
         """The type that hidden states have."""
         return self._logits_dtype if self._parts is None else self._parts.embed(mx.array([[0]])).dtype
 
+    @property
+    def read_bytes(self) -> int:
+        """Of weights, for one token: not the embedding unless it is also the head, and of experts those that are asked.
+
+        Where a model does not say how many experts it asks, all are counted.
+        """
+        total = 0.0
+        embed = None if self._parts is None or self._parts.head is None else self._parts.embed
+        args = getattr(self.model, "args", None) if self._parts is None else self._parts.args
+        asked: int = getattr(args, "num_experts_per_tok", None) or 0
+        for _, module in self.model.named_modules():
+            if module is embed:
+                continue
+            own = sum(array.nbytes for array in module.parameters().values() if isinstance(array, mx.array))
+            experts: int = getattr(module, "num_experts", 0)
+            total += own * asked / experts if 0 < asked <= experts else own
+        return round(total)
+
     def make_cache(self, kv_bits: int = 0) -> TargetCache:
         """An empty cache. Raises InvalidRequest when keys and values of this model cannot be packed."""
         if kv_bits and kv_bits not in self._packs:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class Tokeniser:
         # Many families mark thoughts and calls by special tokens: without those nobody could tell them from the rest.
         self._shown = {id_ for id_, token in added.items() if token.special and is_marker(token.content)} - self.end_ids
         self._hidden = {id_ for id_, token in added.items() if token.special} - self._shown
+        self._decode = _decoding(self.huggingface)
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Ids of a prompt. Raises InvalidRequest when it has none, or its messages do not fit the template."""
@@ -55,8 +57,7 @@ class Tokeniser:
         """The text, without special tokens but for those that mark thoughts and calls."""
         if self._shown:
             ids = [id_ for id_ in ids if id_ not in self._hidden]
-        skips = not self._shown
-        return self._tokenizer.decode(list(ids), skip_special_tokens=skips, clean_up_tokenization_spaces=False)
+        return self._decode(list(ids), skip_special_tokens=not self._shown)
 
     @property
     def huggingface(self) -> Any:
@@ -81,6 +82,18 @@ class Tokeniser:
             )
         except Exception as error:  # a template is a program of the model's author: it raises what it likes
             raise InvalidRequest(f"the model's chat template refuses these messages: {error}") from error
+
+
+def _decoding(tokenizer: Any) -> Callable[..., str]:
+    """`decode` of the library underneath, where transformers' adds nothing to it: a round decodes twice."""
+    from transformers import PreTrainedTokenizerFast
+
+    kind = type(tokenizer)
+    if isinstance(tokenizer, PreTrainedTokenizerFast) and (
+        kind.decode is PreTrainedTokenizerFast.decode and kind._decode is PreTrainedTokenizerFast._decode
+    ):
+        return tokenizer._tokenizer.decode
+    return partial(tokenizer.decode, clean_up_tokenization_spaces=False)
 
 
 # Arguments of apply_chat_template that are not the template's variables: they would change what comes out, or bring a
