@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import mlx.core as mx
 import pytest
+from mlx.utils import tree_flatten
 
 import tiny
 import tiny_families
@@ -185,3 +187,21 @@ def test_a_policy_knows_how_long_its_text_is() -> None:
     costs = Costs(curves=Curves(target, {"dspark": {0: {7: 1.0}}}))
     assert Policy(costs, context=0).length("dspark", 7) == 0
     assert Policy(costs, context=8000).length("dspark", 7) == 7
+
+
+def parameter_bytes(target: Target, *, without: str = "", of: str = "") -> int:
+    named: list[tuple[str, mx.array]] = tree_flatten(target.model.parameters())  # type: ignore[assignment]
+    return sum(array.nbytes for name, array in named if of in name and not (without and without in name))
+
+
+def test_what_a_token_reads_of_the_weights() -> None:
+    tied = tiny.target()
+    assert tied.read_bytes == parameter_bytes(tied)  # the embedding is the head
+    untied = tiny.target(model_type="qwen3")
+    assert untied.read_bytes == parameter_bytes(untied, without="embed_tokens")
+    packed = tiny.target("4-bit")
+    assert packed.read_bytes == parameter_bytes(packed)
+    experts = tiny_families.target("qwen3_moe")  # asks two of four
+    asked = parameter_bytes(experts, of="switch_mlp") // 2
+    assert asked
+    assert experts.read_bytes == parameter_bytes(experts, without="embed_tokens") - asked
