@@ -181,6 +181,17 @@ def test_costs_follow_curves_and_are_corrected_by_rounds() -> None:
     assert costs.round_ms(PLAIN, 0, 128) == 20.0  # never run since: taken to have slowed down as well
 
 
+def test_what_a_chart_shows_was_measured() -> None:
+    costs = Costs()
+    assert costs.rounds() == {}
+    costs.learn("lookup", 3, 12.0)
+    assert costs.rounds() == {"lookup": [(3, pytest.approx(12.0))]}
+    costs.start_from(Curves({128: {1: 10.0, 4: 13.0, 8: 17.0, 33: 50.0}}, {"dspark": {128: {7: 3.0}}}))
+    assert costs.rounds() == {PLAIN: [(0, 10.0)], "dspark": [(3, 16.0), (7, 20.0)]}
+    costs.learn("dspark", 7, 30.0)
+    assert costs.rounds()["dspark"] == [(3, pytest.approx(24.0)), (7, pytest.approx(30.0))]
+
+
 def test_a_policy_knows_how_long_its_text_is() -> None:
     """Where attention to a long context is what costs, wide verification pays, and at its beginning it does not."""
     target = {0: {1: 10.0, 8: 80.0}, 8000: {1: 100.0, 8: 105.0}}
