@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,7 @@ from slipstream.engine.decide import Chooser
 from slipstream.engine.load import Precision, load_drafter
 from slipstream.engine.planner import Drafters
 from slipstream.engine.round import Decoding, Step
+from slipstream.errors import InvalidRequest
 from slipstream.measure.verdict import Verdict
 from slipstream.models import backend
 from slipstream.models.host import ints
@@ -45,6 +47,10 @@ OPTIONS = (
     Options(presence_penalty=0.5, frequency_penalty=0.3),
     Options(logit_bias={7: 4.0, 9: -3.0}),
 )
+
+
+SOME_FAMILIES = ("llama", "gemma4_e2b", "phi", "nanbeige", "qwen3_5", "nemotron_h")  # a kind of layer each
+SOME_PACKAGINGS = ("deepspec rnn", "speculators mixed", "zlab causal", "dflash2")
 
 
 @cache
@@ -173,33 +179,36 @@ def check(onto: Target, row: Row, said: Run) -> None:
         assert comparison.verdict is Verdict.IDENTICAL, f"{row}: {comparison.sentence}"
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SOME_FAMILIES)
 def test_rows_come_and_go_and_change_nothing(family: str) -> None:
     rng = random.Random(f"batch {family}")
-    run_together(target(family), some_rows(rng, 5), most=4)
+    run_together(target(family), some_rows(rng, 4), most=3)
 
 
-@pytest.mark.parametrize("family", ["llama", "gemma3", "qwen3_5"])
+@pytest.mark.parametrize("family", ["llama", "gemma3"])
 def test_a_packed_cache_changes_nothing(family: str) -> None:
-    run_together(target(family), some_rows(random.Random(family), 4, kv_bits=8), most=3)
+    run_together(target(family), some_rows(random.Random(family), 3, kv_bits=8), most=3)
 
 
-def drafted_together(folder: Path, packaging: str, family: str, seed: int, count: int) -> Halves:
+def network_of(folder: Path, packaging: str, family: str) -> DSpark | DFlash:
     onto = target(family)
     at = folder / f"{packaging} {onto.layer_count}"
     if not at.exists():
         write_drafter(at, packaging, target_layers=onto.layer_count)
     by = load_drafter(at, onto, Precision(drafter_bits=0))
     assert isinstance(by, DSpark | DFlash)
-    network = Halves(by)
+    return by
+
+
+def drafted_together(folder: Path, packaging: str, family: str, seed: int, count: int) -> None:
+    network = Halves(network_of(folder, packaging, family))
     rng = random.Random(seed)
     rows = some_rows(rng, count, network=network)
     for row in rows[:2]:  # two that are sure to meet
         row.by, row.begins, row.leaves = network, rng.randrange(3), None
         row.options = replace(row.options, max_tokens=20)
-    run_together(onto, rows, most=count)
+    run_together(target(family), rows, most=count)
     assert network.together > 1
-    return network
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +216,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("batch")
 
 
-@pytest.mark.parametrize("packaging", PACKAGINGS)
+@pytest.mark.parametrize("packaging", SOME_PACKAGINGS)
 def test_networks_that_draft_for_several_change_nothing(packaging: str, folder: Path) -> None:
     drafted_together(folder, packaging, "llama", seed=3, count=3)
 
@@ -220,10 +229,19 @@ def test_any_network_for_several_changes_nothing(family: str, packaging: str, fo
         drafted_together(folder, packaging, family, seed, count=6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packaging", PACKAGINGS)
+def test_any_network_drafts_for_each_what_it_would_alone(packaging: str, folder: Path) -> None:
+    check_drafts(folder, packaging)
+
+
+@pytest.mark.parametrize("packaging", SOME_PACKAGINGS)
 def test_each_is_drafted_what_it_would_be_alone(packaging: str, folder: Path) -> None:
-    network = drafted_together(folder, packaging, "llama", seed=4, count=2)
-    onto, by = target("llama"), network._drafter
+    check_drafts(folder, packaging)
+
+
+def check_drafts(folder: Path, packaging: str) -> None:
+    onto, by = target("llama"), network_of(folder, packaging, "llama")
     prompts = [[5, 9, 33, 71, 5, 9], [7] * 20, [1, 2]]
     wishes: list[Wish] = []
     for limit, prompt in zip((by.block, 2, 4), prompts, strict=True):
@@ -256,3 +274,63 @@ def test_many_rows_change_nothing(family: str) -> None:
         rows = some_rows(rng, rng.randrange(2, 12), kv_bits=kv_bits)
         compared += run_together(target(family), rows, most=rng.randrange(1, 9))
     print(f"{family}: {compared} tokens compared")
+
+
+class Lost:
+    """Stands in for a grammar that at some point leads nowhere."""
+
+    is_finished = False
+
+    def __init__(self, at: int) -> None:
+        self._left = at
+
+    def masks(self, drafts: Sequence[int]) -> mx.array:
+        self._left -= 1
+        if self._left < 0:
+            raise InvalidRequest("the grammar cannot be followed")
+        return mx.ones((len(drafts) + 1, 96), dtype=mx.bool_)
+
+    def forced(self) -> list[int]:
+        return []
+
+    def legal_prefix(self, drafts: Sequence[int]) -> int:
+        return len(drafts)
+
+    def commit(self, tokens: Sequence[int]) -> int:
+        return len(tokens)
+
+
+def test_what_one_request_cannot_do_is_its_own() -> None:
+    onto = target("llama")
+    batch = Batch(onto, 4)
+    options = Options(max_tokens=12, temperature=0.8, seed=1)
+    prompts = ([5, 9, 33], [7, 7, 7, 7], [1, 2])
+    alone = [plain(onto, options, prompt).tokens for prompt in prompts]
+    rows = [
+        Decoding(
+            onto,
+            Drafters((NoDrafter(),)),
+            options,
+            prompt,
+            onto.make_cache(),
+            cast(Any, Lost(5)) if number == 1 else None,
+        )
+        for number, prompt in enumerate(prompts)
+    ]
+    said: list[list[int]] = []
+    for row in rows:
+        list(row.prefill(32))
+        said.append([*row.first().tokens])
+    with ExitStack() as stack:
+        members = [stack.enter_context(ExitStack()) for _ in rows]
+        for member, row in zip(members, rows, strict=True):
+            member.enter_context(batch.joined(row))
+        for turn in range(11):
+            for number, row in enumerate(rows):
+                if number == 1 and turn == 4:
+                    with pytest.raises(InvalidRequest, match="cannot be followed"):
+                        batch.step(row)
+                    members[1].close()
+                elif number != 1 or turn < 4:
+                    said[number] += batch.step(row).tokens
+    assert said == [alone[0], alone[1][:5], alone[2]]
