@@ -18,11 +18,14 @@ import pytest
 
 import tiny
 import tiny_families
+import tiny_mtp
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.lookup import Lookup
+from slipstream.drafters.mtp import Mtp
+from slipstream.drafters.mtp_weights import HeadWeights
 from slipstream.drafters.none import NoDrafter
-from slipstream.drafters.protocol import Drafter, Proposal, Wish
+from slipstream.drafters.protocol import Drafter, Draw, Proposal, Wish
 from slipstream.engine.batch import Batch
 from slipstream.engine.decide import Chooser
 from slipstream.engine.load import Precision, load_drafter
@@ -61,17 +64,35 @@ def target(family: str) -> Target:
     return made
 
 
-class Halves:
-    """One drafter for several requests, right about half of the time for those whose answers it was told."""
+class Told:
+    """A drafter that is told the answers of some requests."""
 
-    def __init__(self, drafter: DSpark | DFlash) -> None:
+    def __init__(self, drafter: Any) -> None:
         self._drafter = drafter
         self.mode, self.taps, self.block = drafter.mode, drafter.taps, drafter.block
         self.answers: dict[int, tuple[Sequence[int], int]] = {}  # by the state's identity: answer, prompt's length
-        self.together = 0  # the most requests that were drafted for at once
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._drafter, name)
+
+    def righted(self, state: Any, proposal: Proposal) -> Proposal:
+        """About half of the drafts are made right."""
+        answer, prompt_length = self.answers[id(state)]
+        tokens = tiny.half_right(ints(proposal.tokens), answer, state.length + 1 - prompt_length)
+        return Proposal(tokens, proposal.confidence, proposal.logits)
+
+
+class Apart(Told):
+    """One that drafts for each request by itself."""
+
+    def propose(self, state: Any, last: int, limit: int, draw: Draw) -> Proposal:
+        return self.righted(state, self._drafter.propose(state, last, limit, draw))
+
+
+class Halves(Told):
+    """One that drafts for several requests at once."""
+
+    together = 0  # the most so far
 
     def observe_together(self, states: Any, tokens: Any, taps: Any) -> None:
         self._drafter.observe_together(states, tokens, taps)
@@ -79,10 +100,7 @@ class Halves:
     def propose_together(self, wishes: Sequence[Wish]) -> list[Proposal]:
         self.together = max(self.together, len(wishes))
         proposals = self._drafter.propose_together(wishes)
-        for wish, proposal in zip(wishes, proposals, strict=True):
-            answer, prompt_length = self.answers[id(wish.state)]
-            proposal.tokens = tiny.half_right(ints(proposal.tokens), answer, wish.state.length + 1 - prompt_length)
-        return proposals
+        return [self.righted(wish.state, proposal) for wish, proposal in zip(wishes, proposals, strict=True)]
 
 
 @dataclass
@@ -91,7 +109,7 @@ class Row:
 
     prompt: list[int]
     options: Options
-    by: str | Halves  # who drafts: a pattern of `Scripted`, a name, or a network
+    by: str | Told  # who drafts: a pattern of `Scripted`, a name, or a network
     begins: int  # at this turn
     leaves: int | None = None  # taken back after so many steps
     kv_bits: int = 0
@@ -104,7 +122,7 @@ class Row:
 
     def drafters(self, onto: Target, answer: Sequence[int]) -> Sequence[Drafter]:
         match self.by:
-            case Halves():
+            case Told():
                 return (cast(Drafter, self.by),)
             case "nobody":
                 return (NoDrafter(),)
@@ -114,7 +132,7 @@ class Row:
                 return (cast(Drafter, Scripted(answer, len(self.prompt), pattern, onto.vocabulary)),)
 
 
-def some_rows(rng: random.Random, count: int, *, kv_bits: int = 0, network: Halves | None = None) -> list[Row]:
+def some_rows(rng: random.Random, count: int, *, kv_bits: int = 0, network: Told | None = None) -> list[Row]:
     return [
         Row(
             prompt=[rng.randrange(90) for _ in range(rng.randrange(1, 20))] * rng.choice((1, 1, 2)),
@@ -131,7 +149,7 @@ def some_rows(rng: random.Random, count: int, *, kv_bits: int = 0, network: Halv
 def life(onto: Target, batch: Batch, row: Row, answer: Sequence[int]) -> Iterator[None]:
     """A request as the engine runs it, a turn at a time."""
     drafters = Drafters(row.drafters(onto, answer))
-    if isinstance(row.by, Halves):
+    if isinstance(row.by, Told):
         row.by.answers[id(drafters.states[0][1])] = answer, len(row.prompt)
     decoding = Decoding(onto, drafters, row.options, row.prompt, onto.make_cache(row.kv_bits))
     for _ in decoding.prefill(row.chunk):
@@ -172,7 +190,7 @@ def check(onto: Target, row: Row, said: Run) -> None:
         check_bookkeeping(row.steps, row.options, len(row.prompt))
     run = Run(row.tokens, row.steps)
     said = Run(said.tokens[: len(run.tokens)], said.steps)
-    others = (NoDrafter(),) if isinstance(row.by, Halves) else row.drafters(onto, said.tokens)
+    others = (NoDrafter(),) if isinstance(row.by, Told) else row.drafters(onto, said.tokens)
     comparison = judge(onto, lambda: others, row.options, row.prompt, said, run, kv_bits=row.kv_bits)
     assert comparison.verdict is not Verdict.DIFFERENT, f"{row}: {comparison.sentence}"
     if backend._loaded is None:
@@ -202,13 +220,18 @@ def network_of(folder: Path, packaging: str, family: str) -> DSpark | DFlash:
 
 def drafted_together(folder: Path, packaging: str, family: str, seed: int, count: int) -> None:
     network = Halves(network_of(folder, packaging, family))
+    run_together(target(family), rows_of(network, seed, count), most=count)
+    assert network.together > 1
+
+
+def rows_of(network: Told, seed: int, count: int) -> list[Row]:
+    """The first two are the network's, and meet."""
     rng = random.Random(seed)
     rows = some_rows(rng, count, network=network)
-    for row in rows[:2]:  # two that are sure to meet
+    for row in rows[:2]:
         row.by, row.begins, row.leaves = network, rng.randrange(3), None
         row.options = replace(row.options, max_tokens=20)
-    run_together(target(family), rows, most=count)
-    assert network.together > 1
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -219,6 +242,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("packaging", SOME_PACKAGINGS)
 def test_networks_that_draft_for_several_change_nothing(packaging: str, folder: Path) -> None:
     drafted_together(folder, packaging, "llama", seed=3, count=3)
+
+
+@pytest.mark.parametrize(
+    "family", [pytest.param(family, marks=[pytest.mark.slow] * (family != "qwen3_5")) for family in tiny_mtp.FAMILIES]
+)
+def test_heads_that_draft_for_each_by_itself_change_nothing(family: str) -> None:
+    onto = target(family)
+    heads = HeadWeights(Path("made"), tiny_mtp.random_heads(family))
+    network = Apart(Mtp(heads, onto, dtype=onto.dtype, bits=0))
+    run_together(onto, rows_of(network, seed=5, count=3), most=3)
 
 
 @pytest.mark.slow
