@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import random
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -254,3 +255,23 @@ def test_a_forward_that_breaks_ends_all_that_share_it(root: Path, monkeypatch: p
 @pytest.mark.parametrize("seed", range(2, 10))
 def test_many_answers_are_what_they_are_alone(seed: int, root: Path) -> None:
     check(root, seed, 40, max_batch=(2, 3, 5, 8)[seed % 4], kv_bits=8 if seed % 3 == 0 else 0)
+
+
+def test_a_long_prompt_is_read_in_smaller_pieces_while_others_decode(root: Path) -> None:
+    engine = open_engine(Pair(root / "llama", (), max_batch=2))
+    engine._chunk = 256
+
+    def run(prompt: Sequence[int], length: int) -> Iterator[Event]:
+        options = Options(max_tokens=length, ignore_eos=True, mode=Mode.BASELINE)
+        return engine.run(Job(Request(Tokens(tuple(prompt)), options), lambda _: None))
+
+    talking = run([97], 4)
+    while not isinstance(next(talking), Delta):
+        pass
+    next(talking)
+    reading = run([97, 98] * 400, 1)
+    sizes = [event.done for event in itertools.islice(reading, 4) if isinstance(event, Prefill)]
+    assert sizes == [0, 64, 128, 192]
+    list(talking)
+    sizes = [event.done for event in reading if isinstance(event, Prefill)]
+    assert sizes == [448, 704, 800]

@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 # Tokens of the prompt between two looks at the cancel flag: about 100 ms of work on slow machines.
 CPU_CHUNK = 32
 GPU_CHUNK = 512
+SHARED_CHUNKS = 4  # in which such a piece is read while others decode together
 CLEAR_EVERY = 256  # rounds between handing MLX's cached buffers back
 TICK_EVERY = 16  # rounds between handing on what is to be written to disk
 
@@ -176,7 +177,7 @@ class MlxEngine:
             yield Prefill(keeper.reused, len(prompt), keeper.reused)
         keeper.restore()
         finished = keeper.reused
-        chunks = decoding.prefill(self._chunk, keeper.stops)
+        chunks = decoding.prefill(self._next_chunk, keeper.stops)
         while not job.is_cancelled and (more := next(chunks, None)) is not None:
             finished = more
             keeper.note(finished)
@@ -184,6 +185,10 @@ class MlxEngine:
         if job.is_cancelled:
             keeper.keep(prompt[:finished])
         return not job.is_cancelled
+
+    def _next_chunk(self) -> int:
+        """Tokens of a prompt to read at once: fewer while several others wait for their round."""
+        return max(CPU_CHUNK, self._chunk // SHARED_CHUNKS) if self._batch.is_waiting else self._chunk
 
     def _constraint(self, options: Options) -> Constraint | None:
         if options.grammar is None:
