@@ -47,6 +47,7 @@ logger = logging.getLogger(__name__)
 CPU_CHUNKS = (32, 128)
 GPU_CHUNKS = (512, 128, 2048)
 CANCEL_MS = 150.0  # that a chunk may take where it was: longer ones read faster, and cannot be cancelled meanwhile
+SHARED_CHUNKS = 4  # in which such a piece is read while others decode together
 CLEAR_EVERY = 256  # rounds between handing MLX's cached buffers back
 TICK_EVERY = 16  # rounds between handing on what is to be written to disk
 
@@ -198,7 +199,7 @@ class MlxEngine:
             yield progress(keeper.reused)
         keeper.restore()
         finished = keeper.reused
-        chunks = decoding.prefill(self._chunk, keeper.stops)
+        chunks = decoding.prefill(self._next_chunk, keeper.stops)
         began = time.perf_counter()
         while not job.is_cancelled and (more := next(chunks, None)) is not None:
             if more - finished == self._chunk:  # a shorter one says little of others
@@ -240,6 +241,10 @@ class MlxEngine:
     def _start_from(self, found: Curves) -> None:
         self.costs.start_from(found)
         self.pace.start_from(found)
+
+    def _next_chunk(self) -> int:
+        """Tokens of a prompt to read at once: fewer while several others wait for their round."""
+        return max(CPU_CHUNKS[0], self._chunk // SHARED_CHUNKS) if self._batch.is_waiting else self._chunk
 
     def _constraint(self, options: Options) -> Constraint | None:
         if options.grammar is None:
