@@ -28,9 +28,15 @@ from slipstream.models.target import Target
 from slipstream.store import candidate, files, heads
 from slipstream.types import Mode
 from tiny_mtp import FAMILIES, LAYOUTS
-from tiny_runs import BYTE_VOCABULARY, write_target, write_tokenizer
+from tiny_runs import write_target, write_tokenizer
 
 Array = NDArray[np.float64]
+
+
+def slow(value: str) -> Any:
+    return pytest.param(value, marks=pytest.mark.slow)
+
+
 TEXT = [(7 * n * n + 3) % 90 for n in range(24)]
 
 
@@ -53,9 +59,11 @@ def streams(onto: Target, text: list[int]) -> mx.array:
     return onto.forward(mx.array(text), onto.make_cache(), (onto.layer_count - 1,)).taps[onto.layer_count - 1]
 
 
-# Every layout and every family; not each with each.
+# In the thin cut every layout and every family; not each with each.
 _BOTH = [
-    (FAMILIES[number % 3], layout) for number, layout in enumerate((*LAYOUTS, "published", "converted", "published"))
+    pytest.param(family, layout, marks=() if (row + column) % 3 == 0 else pytest.mark.slow)
+    for row, layout in enumerate(LAYOUTS)
+    for column, family in enumerate(FAMILIES)
 ]
 
 
@@ -194,7 +202,7 @@ def kept(drafter: Mtp, state: MtpState) -> list[mx.array]:
     return [array[:, :, : state.length] for array in buffers.values()]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [slow(FAMILIES[0]), FAMILIES[1], slow(FAMILIES[2])])
 def test_rows_do_not_depend_on_how_rounds_were_cut(family: str) -> None:
     drafter, stream = made(family), streams(target(family), TEXT)
     whole = kept(drafter, rounds(drafter, stream, [(24, False)]))
@@ -276,19 +284,18 @@ def chain(*, normed: bool) -> tuple[Any, tiny_mtp.Weights, list[int]]:
     return model, weights, [order[index % count] for index in range(60)]
 
 
-@pytest.mark.parametrize("normed", [True, False])
-def test_the_reading_is_found_by_how_many_guesses_are_right(normed: bool) -> None:
+@pytest.mark.parametrize(("normed", "group"), [(True, INPUTS), (False, OUTPUT)])
+def test_the_reading_is_found_by_how_many_guesses_are_right(normed: bool, group: str) -> None:
     model, weights, text = chain(normed=normed)
     onto = Target(model, tiny_families.config("qwen3_5"))
-    for offset in (frozenset[str](), frozenset((INPUTS,)), frozenset((OUTPUT,)), frozenset((INPUTS, OUTPUT))):
-        stored = dict(weights)
-        for name in (name for group in offset for name in mtp_weights.NORMS[group]):
-            stored[f"{name}.weight"] = stored[f"{name}.weight"] - 1.0
-        drafter = Mtp(mtp_weights.HeadWeights(Path("made"), stored), onto, dtype=onto.dtype, bits=0)
-        found = head_reading.choose(onto, drafter, text)
-        assert found.share > 0.95
-        assert drafter.reading.normed is normed
-        assert drafter.reading.offset - {LAYERS} == offset  # the layer adds nothing here
+    stored = dict(weights)
+    for name in mtp_weights.NORMS[group]:
+        stored[f"{name}.weight"] = stored[f"{name}.weight"] - 1.0
+    drafter = Mtp(mtp_weights.HeadWeights(Path("made"), stored), onto, dtype=onto.dtype, bits=0)
+    found = head_reading.choose(onto, drafter, text)
+    assert found.share > 0.95
+    assert drafter.reading.normed is normed
+    assert drafter.reading.offset - {LAYERS} == {group}  # the layer adds nothing here
 
 
 def test_a_reading_is_measured_once_for_each_version_of_the_files(
@@ -405,14 +412,13 @@ def test_a_models_own_heads_draft_without_being_named(tmp_path: Path) -> None:
     assert chosen(folder, modes=(Mode.BASELINE,)) == ()
 
 
+@pytest.mark.slow
 def test_an_answer_by_the_heads_is_the_plain_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Through the command, from a folder as a download leaves it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    own = tiny_families.FAMILIES["qwen3_5"]
-    text = own["text_config"] | {"vocab_size": BYTE_VOCABULARY}
-    monkeypatch.setattr(tiny_families, "FAMILIES", {"qwen3_5": own | {"text_config": text}})
+    monkeypatch.setattr(tiny_families, "FAMILIES", tiny_mtp.bytes_family("qwen3_5"))
     folder, _ = tiny_mtp.write(tmp_path / "model", "qwen3_5", "published")
     write_tokenizer(folder)
     answers: dict[str, Any] = {}

@@ -110,10 +110,6 @@ def test_own_heads_leave_the_state_of_plain_decoding() -> None:
     run_heads("qwen3_5_moe", 40)
 
 
-def test_lookup_leaves_the_state_of_plain_decoding() -> None:
-    run_lookup("nemotron_h", 40)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("family", tiny_mtp.FAMILIES)
 def test_own_heads_leave_the_state_of_plain_decoding_for_5000_tokens(family: str) -> None:
