@@ -21,11 +21,12 @@ from slipstream.drafters import mtp_weights
 from slipstream.drafters.mtp import PENDING, Mtp, MtpState
 from slipstream.drafters.mtp_weights import INPUTS, LAYERS, OUTPUT, Reading
 from slipstream.engine import head_reading
+from slipstream.engine.engine import Pair, _with_own_heads, open_engine
 from slipstream.engine.load import Precision, load_drafter, load_target
 from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel
 from slipstream.models.host import ints
 from slipstream.models.target import Target
-from slipstream.store import candidate, files, heads
+from slipstream.store import candidate, files, heads, memory
 from slipstream.types import Mode
 from tiny_mtp import FAMILIES, LAYOUTS
 from tiny_runs import write_target, write_tokenizer
@@ -395,21 +396,50 @@ def test_a_repository_of_heads_is_a_drafter(tmp_path: Path) -> None:
     assert files.is_drafter(files.read_config(apart))
 
 
-def chosen(folder: Path, *words: str, modes: tuple[Mode, ...]) -> tuple[Path, ...]:
-    """Which drafters the command line takes."""
+def chosen(folder: Path, *words: str, modes: tuple[Mode, ...]) -> tuple[tuple[Path, ...], bool]:
+    """Which drafters the command line takes, and whether the model's own heads if there are any."""
     parser = argparse.ArgumentParser()
     options.add_pair(parser)
-    return options._pair(parser.parse_args(["--model", str(folder), *words]), modes).drafters
+    pair = options._pair(parser.parse_args(["--model", str(folder), *words]), modes)
+    return pair.drafters, pair.own_heads
 
 
 def test_a_models_own_heads_draft_without_being_named(tmp_path: Path) -> None:
     folder, _ = tiny_mtp.write(tmp_path / "model", "qwen3_5", "published")
-    assert chosen(folder, modes=(Mode.AUTO,)) == (folder,)
-    assert chosen(folder, modes=(Mode.MTP,)) == (folder,)
-    assert chosen(folder, modes=(Mode.DSPARK, Mode.DFLASH, Mode.MTP)) == (folder,)
-    assert chosen(folder, "--drafter", "mtp", modes=(Mode.AUTO,)) == (folder,)
-    assert chosen(folder, "--drafter", "none", modes=(Mode.AUTO,)) == ()
-    assert chosen(folder, modes=(Mode.BASELINE,)) == ()
+    assert chosen(folder, modes=(Mode.AUTO,)) == ((), True)
+    assert chosen(folder, modes=(Mode.DSPARK, Mode.DFLASH, Mode.MTP)) == ((), True)
+    assert chosen(folder, modes=(Mode.MTP,)) == ((folder,), False)
+    assert chosen(folder, "--drafter", "mtp", modes=(Mode.AUTO,)) == ((folder,), False)
+    assert chosen(folder, "--drafter", "none", modes=(Mode.AUTO,)) == ((), False)
+    assert chosen(folder, modes=(Mode.BASELINE,)) == ((), False)
+    assert _with_own_heads(Pair(folder, own_heads=True)).drafters == (folder,)
+    assert _with_own_heads(Pair(write_target(tmp_path / "other"), own_heads=True)).drafters == ()
+
+
+def test_own_heads_that_there_is_no_room_for_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, _ = tiny_mtp.write(tmp_path / "model", "qwen3_5", "published")
+    enough = memory.fit(folder, context=memory.LEAST_CONTEXT).total
+    limit = memory.Limit(enough, "free memory", enough, on_gpu=False)
+    monkeypatch.setattr(memory, "limit", lambda: limit)
+    assert _with_own_heads(Pair(folder, own_heads=True)).drafters == ()
+    assert "the MTP heads of model are left out: model needs" in caplog.text
+    assert _with_own_heads(Pair(folder, own_heads=True, guard_memory=False)).drafters == (folder,)
+
+
+def test_own_heads_that_cannot_be_read_are_left_out_unless_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tiny_families, "FAMILIES", tiny_mtp.bytes_family("qwen3_5"))
+    weights = tiny_mtp.random_heads("qwen3_5") | {"fc.weight_scale_inv": mx.ones((1, 1))}
+    folder, _ = tiny_mtp.write(tmp_path / "model", "qwen3_5", "sidecar", weights)
+    write_tokenizer(folder)
+    engine = open_engine(Pair(folder, own_heads=True, guard_memory=False))
+    assert engine.info.drafters == ()
+    assert "packed in a way that is not read" in caplog.text
+    with pytest.raises(UnsupportedModel, match="packed in a way"):
+        open_engine(Pair(folder, (folder,), guard_memory=False))
 
 
 @pytest.mark.slow
@@ -432,7 +462,7 @@ def test_an_answer_by_the_heads_is_the_plain_one(
 
 def test_mode_mtp_without_heads_says_what_to_do(tmp_path: Path) -> None:
     folder = write_target(tmp_path / "model")
-    assert chosen(folder, modes=(Mode.AUTO,)) == ()
     onto = load_target(folder, Precision())
+    (asked,), _ = chosen(folder, modes=(Mode.MTP,))
     with pytest.raises(UnsupportedModel, match="give --drafter a repository that has them"):
-        load_drafter(*chosen(folder, modes=(Mode.MTP,)), onto, Precision(), beside=folder)
+        load_drafter(asked, onto, Precision(), beside=folder)
