@@ -28,7 +28,7 @@ from slipstream.engine.policy import Policy
 from slipstream.engine.round import GRAMMAR, Decoding, Step
 from slipstream.engine.stops import StopStrings
 from slipstream.engine.text import Detokeniser
-from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, UnsupportedModel, Unsteady, WontFit
+from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady, UnsupportedModel, WontFit
 from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models.target import Target
