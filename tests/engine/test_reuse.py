@@ -15,6 +15,8 @@ from mlx.utils import tree_flatten
 from mlx_lm.models import gemma3_text, qwen3_next
 
 import tiny
+import tiny_families
+import tiny_mtp
 from slipstream.engine.engine import MlxEngine, Pair, open_engine
 from slipstream.events import Delta, Done, Finish, Miss, Prefill, Timings
 from slipstream.jobs import Job
@@ -111,6 +113,31 @@ def test_random_conversations_say_what_a_cold_run_says(seed: int, root: Path, co
             restarted(engine)
             engine = load(root, tmp_path, ram=ram, disk=disk)
     assert reused > 0
+    restarted(engine)
+
+
+@pytest.mark.slow
+def test_a_models_own_heads_begin_from_a_kept_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a hybrid, whose state is kept at checkpoints; after a restart too, and after a prompt that parts from it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tiny_families, "FAMILIES", tiny_mtp.bytes_family("qwen3_5"))
+    folder, _ = tiny_mtp.write(tmp_path / "model", "qwen3_5", "published")
+    write_tokenizer(folder)
+
+    def opened(cache: Path | None) -> MlxEngine:
+        limits = None if cache is None else CacheLimits(64 * MIB, 64 * MIB, str(cache))
+        return open_engine(Pair(folder, (folder,), guard_memory=False), limits)
+
+    engine, fresh = opened(tmp_path / "kept"), opened(None)
+    prompt = [(7 * n * n + 3) % 250 for n in range(290)]
+    first, _ = ask(engine, prompt, mode=Mode.MTP)
+    assert first == ask(fresh, prompt, mode=Mode.MTP)[0] == ask(fresh, prompt, mode=Mode.BASELINE)[0]
+    restarted(engine)
+    engine = opened(tmp_path / "kept")
+    for turn in ([*prompt, *first, 1, 2, 3], [*prompt, 9, 9, 9]):
+        warm, timings = ask(engine, turn, mode=Mode.MTP, temperature=0.8, seed=4)
+        assert timings.reused_tokens >= len(prompt) - 1
+        assert warm == ask(fresh, turn, mode=Mode.BASELINE, temperature=0.8, seed=4)[0]
     restarted(engine)
 
 

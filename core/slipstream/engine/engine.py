@@ -28,12 +28,12 @@ from slipstream.engine.policy import Policy
 from slipstream.engine.round import GRAMMAR, Decoding, Step
 from slipstream.engine.stops import StopStrings
 from slipstream.engine.text import Detokeniser
-from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady
+from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady, UnsupportedModel, WontFit
 from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
-from slipstream.store import candidate, curves, files, machine, memory
+from slipstream.store import candidate, curves, files, heads, machine, memory
 from slipstream.store.prompts import PromptStore
 from slipstream.store.reuse import CacheDesk, PromptCache
 from slipstream.types import Acceptance, CacheLimits, Calibrate, Mode, ModelInfo, Options, Request, Text
@@ -64,6 +64,7 @@ class Pair:
     trust_code: bool = False  # run the Python that the target's folder brings, if its config asks for it
     guard_memory: bool = True  # refuse what this machine has no room for
     max_batch: int = 1  # requests that share a round
+    own_heads: bool = False  # the target's MTP heads too, where it has any that can be read and there is room for them
 
 
 class MlxEngine:
@@ -371,6 +372,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
     `limits`: of the prefix cache; None for none. `desk`: where others find it.
     """
     began = time.monotonic()
+    pair = _with_own_heads(pair)
     limit = _check_room(pair) if pair.guard_memory else None
     target = load.load_target(pair.target, pair.precision, trust_code=pair.trust_code)
     tokeniser = Tokeniser(pair.target)
@@ -378,7 +380,13 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
     drafters: dict[Mode, Drafter] = {}
     parts: dict[Mode, str] = {}
     for path in pair.drafters:
-        drafter = load.load_drafter(path, target, pair.precision, sample=sample, beside=pair.target)
+        try:
+            drafter = load.load_drafter(path, target, pair.precision, sample=sample, beside=pair.target)
+        except (UnsupportedModel, PairMismatch) as error:
+            if not pair.own_heads or path != pair.target:
+                raise
+            logger.warning("%s; they are left out", error.message)
+            continue
         drafters[drafter.mode] = drafter
         parts[drafter.mode] = drafter_part(path, drafter, target, pair.precision.drafter_bits)
     info = ModelInfo(
@@ -416,6 +424,19 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
         parts=parts,
         desk=desk,
     )
+
+
+def _with_own_heads(pair: Pair) -> Pair:
+    if not pair.own_heads or not heads.has(pair.target):
+        return pair
+    whole = replace(pair, drafters=(*pair.drafters, pair.target))
+    if pair.guard_memory:
+        try:
+            _check_room(whole)
+        except WontFit as error:
+            logger.warning("the MTP heads of %s are left out: %s", pair.target.name, error.message)
+            return pair
+    return whole
 
 
 def _open_prompts(pair: Pair, target: Target, info: ModelInfo, limits: CacheLimits | None) -> PromptCache | None:
