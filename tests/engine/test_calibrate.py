@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import mlx.core as mx
 import pytest
+from mlx.utils import tree_flatten
 
 import tiny
 import tiny_families
@@ -179,9 +181,38 @@ def test_costs_follow_curves_and_are_corrected_by_rounds() -> None:
     assert costs.round_ms(PLAIN, 0, 128) == 20.0  # never run since: taken to have slowed down as well
 
 
+def test_what_a_chart_shows_was_measured() -> None:
+    costs = Costs()
+    assert costs.rounds() == {}
+    costs.learn("lookup", 3, 12.0)
+    assert costs.rounds() == {"lookup": [(3, pytest.approx(12.0))]}
+    costs.start_from(Curves({128: {1: 10.0, 4: 13.0, 8: 17.0, 33: 50.0}}, {"dspark": {128: {7: 3.0}}}))
+    assert costs.rounds() == {PLAIN: [(0, 10.0)], "dspark": [(3, 16.0), (7, 20.0)]}
+    costs.learn("dspark", 7, 30.0)
+    assert costs.rounds()["dspark"] == [(3, pytest.approx(24.0)), (7, pytest.approx(30.0))]
+
+
 def test_a_policy_knows_how_long_its_text_is() -> None:
     """Where attention to a long context is what costs, wide verification pays, and at its beginning it does not."""
     target = {0: {1: 10.0, 8: 80.0}, 8000: {1: 100.0, 8: 105.0}}
     costs = Costs(curves=Curves(target, {"dspark": {0: {7: 1.0}}}))
     assert Policy(costs, context=0).length("dspark", 7) == 0
     assert Policy(costs, context=8000).length("dspark", 7) == 7
+
+
+def parameter_bytes(target: Target, *, without: str = "", of: str = "") -> int:
+    named: list[tuple[str, mx.array]] = tree_flatten(target.model.parameters())  # type: ignore[assignment]
+    return sum(array.nbytes for name, array in named if of in name and not (without and without in name))
+
+
+def test_what_a_token_reads_of_the_weights() -> None:
+    tied = tiny.target()
+    assert tied.read_bytes == parameter_bytes(tied)  # the embedding is the head
+    untied = tiny.target(model_type="qwen3")
+    assert untied.read_bytes == parameter_bytes(untied, without="embed_tokens")
+    packed = tiny.target("4-bit")
+    assert packed.read_bytes == parameter_bytes(packed)
+    experts = tiny_families.target("qwen3_moe")  # asks two of four
+    asked = parameter_bytes(experts, of="switch_mlp") // 2
+    assert asked
+    assert experts.read_bytes == parameter_bytes(experts, without="embed_tokens") - asked

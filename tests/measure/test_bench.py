@@ -58,25 +58,40 @@ def test_a_benchmark_of_a_tiny_pair(tmp_path: Path, capsys: pytest.CaptureFixtur
     code = cli.main(
         [
             *("benchmark", *model, "--modes", "dspark", "--contexts", "0,400", "--trials", "2", "--max-tokens", "6"),
-            *("--prompt", "Why?", "--markdown", str(table), "--json", str(full)),
+            *(
+                "--streams",
+                "1,2",
+                "--prompt",
+                "Why?",
+                "--prompt",
+                "And how?",
+                "--markdown",
+                str(table),
+                "--json",
+                str(full),
+            ),
         ]
     )
     assert code == 0
     assert "DSpark" in capsys.readouterr().out
     said = json.loads(full.read_text())
-    assert [(cell["context"], cell["verdict"]) for cell in said["cells"]] == [(0, "identical"), (400, "identical")]
+    cells = [(cell["streams"], cell["context"], cell["verdict"]) for cell in said["cells"]]
+    assert cells == [(streams, context, "identical") for context in (0, 400) for streams in (1, 2)]
     assert {"chip", "power", "mlx", "quantisation", "trials", "marks"} <= said.keys()
     for cell in said["cells"]:
         plain, other = cell["arms"]
         assert (plain["mode"], other["mode"]) == ("baseline", "dspark")
-        assert cell["prefill_tps"] > 0
-    assert said["cells"][1]["prompt_tokens"][0] > 350
-    assert table.read_text().count("| DSpark |") == 2
+        assert cell["prefill_tps"] > 0 or cell["streams"] > 1  # then it was read before
+    assert said["cells"][2]["prompt_tokens"][0] > 350
+    assert all(len(cell["runs"]) == 8 for cell in said["cells"])  # two questions, two modes, two trials
+    assert table.read_text().count("| DSpark |") == 4
+    assert table.read_text().count("2 of 2 say what they say alone") == 2
 
 
 Refusal = tuple[list[str], str]
 REFUSALS: dict[str, Callable[[], Refusal]] = {
-    "streams": lambda: (["--streams", "1,4"], "--streams must be 1"),
+    "streams": lambda: (["--streams", "1,x"], "--streams must be numbers"),
+    "too many": lambda: (["--streams", "9"], "there are 8 questions"),
     "trials": lambda: (["--trials", "0"], "--trials must be at least 1"),
     "contexts": lambda: (["--contexts", "4x"], "--contexts must be tokens"),
     "modes": lambda: (["--modes", "fast"], "--modes must be of"),

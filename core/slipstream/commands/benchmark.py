@@ -15,7 +15,7 @@ from slipstream.commands.race import arms_of, every_arm
 from slipstream.errors import InvalidRequest
 from slipstream.events import Done, Event
 from slipstream.measure import bench
-from slipstream.measure.prompts import DEFAULT, Question
+from slipstream.measure.prompts import DEFAULT, MORE, Question
 from slipstream.measure.report import NAMES
 from slipstream.measure.verdict import Verdict
 from slipstream.store.paths import cache_dir
@@ -30,7 +30,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--contexts", default="0", metavar="TOKENS", help="tokens before the question, such as 0,4k,16k (%(default)s)"
     )
     parser.add_argument(
-        "--streams", default="1", metavar="N", help="answers at the same time (%(default)s; no more than one so far)"
+        "--streams", default="1", metavar="N", help="answers at the same time, such as 1,4,8 (%(default)s)"
     )
     parser.add_argument("--prompt", action="append", help="a question of your own; repeatable")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there as well")
@@ -47,19 +47,19 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidRequest("a benchmark compares texts, and --acceptance rejection makes another one; use match")
     if args.trials < 1:
         raise InvalidRequest(f"--trials must be at least 1, not {args.trials}")
-    if args.streams.strip() != "1":
-        raise InvalidRequest(f"--streams must be 1, not {args.streams}: requests do not share their rounds yet")
     contexts = bench.lengths(args.contexts)
     for file in (args.markdown, args.json):
         if file is not None and (file.is_dir() or not file.parent.is_dir()):
             raise InvalidRequest(f"{file} cannot be written; give a file in a folder that exists")
     arms = arms_of(args.modes, "--modes")
-    questions = tuple(Question("own", text) for text in args.prompt or ()) or DEFAULT
+    questions = tuple(Question("own", text) for text in args.prompt or ()) or (*DEFAULT, *MORE)
+    streams = bench.counts(args.streams, len(questions))
+    args.max_batch = max(streams)
     console = Console()
     # What was read of a prompt is kept for the next run of it, in memory alone.
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     kept = CacheLimits(memory // 8, 0, str(cache_dir() / "prompts"))
-    with serving(args, arms or (Mode.DSPARK, Mode.DFLASH), kept) as engine:
+    with serving(args, arms or (Mode.DSPARK, Mode.DFLASH, Mode.MTP), kept) as engine:
         info = engine.info
         bench.check(info, contexts, chosen.max_tokens)
         modes = (Mode.BASELINE, *(arms or every_arm(info)))
@@ -89,6 +89,7 @@ def run(args: argparse.Namespace) -> int:
                 chosen,
                 dtype=info.dtype,
                 contexts=contexts,
+                streams=streams,
                 trials=args.trials,
                 watch=watch,
             )
@@ -99,6 +100,8 @@ def run(args: argparse.Namespace) -> int:
             console.print(
                 f"Behind {cell.context:,} tokens: prompts are read at {cell.prefill_tps:,.0f} tokens a second"
             )
+    for cell, same, both in bench.alone(cells):
+        console.print(f"{cell.streams} at once, {cell.context:,} tokens: {same} of {both} say what they say alone")
     if args.markdown is not None:
         _write(args.markdown, bench.as_markdown(cells, stamp))
     if args.json is not None:
@@ -106,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if any(cell.race.verdict is Verdict.DIFFERENT for cell in cells) else 0
 
 
-SHOWN = ("context", "arm", "tok/s", "against plain", "verdict")  # what a terminal has room for
+SHOWN = ("streams", "context", "arm", "tok/s", "against plain", "verdict")  # what a terminal has room for
 
 
 def _table(cells: list[bench.Cell], trials: int) -> Table:

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.force and not args.show and (state := machine.disturbance()) is not None:
         raise Unsteady(state)  # the engine would say so too, after the load
     console = Console()
-    with serving(args, (Mode.DSPARK, Mode.DFLASH)) as engine:
+    with serving(args, (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
         info = engine.info
         if args.show:
             found = curves_of(info)

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.force and (state := machine.disturbance()) is not None:
         raise Unsteady(state)
     options = Options(max_tokens=args.max_tokens, ignore_eos=True)
-    with serving(args, (Mode.DSPARK, Mode.DFLASH)) as engine:
+    with serving(args, (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
         curves = Curves()
         for event in events_of(engine.inbox, Calibrate(force=True)):
             match event:

@@ -130,3 +130,20 @@ class Costs:
             return measured[only].ratio
         share = (drafts - below) / (above - below)
         return (1 - share) * measured[below].ratio + share * measured[above].ratio
+
+    def rounds(self) -> dict[str, list[tuple[int, float]]]:
+        """What rounds cost here, by source: (drafts verified, milliseconds). From any thread.
+
+        Those alone that were measured, by rounds or by calibration.
+        """
+        places = {source: set(known.copy()) for source, known in self._known.copy().items()}
+        if self.curves is not None:
+            places.setdefault(PLAIN, set()).add(0)
+            widths = {rows - 1 for row in self.curves.target.values() for rows in row}
+            for source, table in self.curves.drafters.items():
+                most = max(drafts for row in table.values() for drafts in row)
+                places.setdefault(source, set()).update(drafts for drafts in widths if 0 < drafts <= most)
+        return {
+            source: [(drafts, self.round_ms(source, drafts)) for drafts in sorted(drafts_)]
+            for source, drafts_ in places.items()
+        }

@@ -12,20 +12,22 @@ from slipstream.jobs import Inbox
 from slipstream.measure import race as races
 from slipstream.measure import report
 from slipstream.measure.prompts import Question, notes
-from slipstream.measure.race import Race, Watch, as_prompt, race
+from slipstream.measure.race import Race, Run, Watch, as_prompt, race
 from slipstream.measure.result import options_json, versions
 from slipstream.store import machine
 from slipstream.types import Mode, ModelInfo, Options, Prompt, Text, Tokens
 
 Encode = Callable[[Prompt], list[int]]
 COLD = 0.1  # of a prompt that may have been kept: the template's first words are, from any other
+ALONE = 3  # questions of a single stream
 ROOM = 512  # tokens that a question and its template may take beside the notes
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One length of context."""
+    """One length of context and number of answers at the same time."""
 
+    streams: int
     context: int  # asked for; 0: the bare questions
     prompt_tokens: tuple[int, ...]  # by question
     race: Race
@@ -59,32 +61,39 @@ def benchmark(
     *,
     dtype: str,
     contexts: Sequence[int],
+    streams: Sequence[int],
     trials: int,
     watch: Watch = lambda *_: None,
 ) -> Iterator[Cell]:
-    """A cell for each context, as it is done. The first mode is plain.
+    """A cell for each context and number of streams, as it is done. The first mode is plain.
+
+    One stream answers the first ALONE questions one after the other, n answer the first n at the same time.
 
     `encode`: of the loaded model's tokeniser. The context is read once by each mode, in a run that does not count, and
     kept, so that a trial need not read it again. Raises what a job raises.
     """
     for context in contexts:
-        prompts = {question: Tokens(tuple(filled(encode, question, context))) for question in questions}
-        yield Cell(
-            context,
-            tuple(len(prompt.ids) for prompt in prompts.values()),
-            race(
-                inbox,
-                questions,
-                modes,
-                options,
-                dtype=dtype,
-                trials=trials,
-                prompts=prompts,
-                reuse=True,
-                warm_up=True,
-                watch=watch,
-            ),
-        )
+        for count in streams:
+            asked = questions[: count if count > 1 else ALONE]
+            prompts = {question: Tokens(tuple(filled(encode, question, context))) for question in asked}
+            yield Cell(
+                count,
+                context,
+                tuple(len(prompt.ids) for prompt in prompts.values()),
+                race(
+                    inbox,
+                    asked,
+                    modes,
+                    options,
+                    dtype=dtype,
+                    trials=trials,
+                    prompts=prompts,
+                    reuse=True,
+                    together=count > 1,
+                    warm_up=True,
+                    watch=watch,
+                ),
+            )
 
 
 def filled(encode: Encode, question: Question, context: int) -> list[int]:
@@ -102,6 +111,19 @@ def filled(encode: Encode, question: Question, context: int) -> list[int]:
     return encode(as_prompt(Question(question.kind, text), raw=False))
 
 
+def counts(text: str, questions: int) -> tuple[int, ...]:
+    """Streams: 1,4,8. Raises InvalidRequest when there are not so many questions."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise InvalidRequest(f"--streams must be numbers such as 1,4,8, not {text!r}")
+    out = tuple(dict.fromkeys(int(part) for part in parts))
+    if max(out) > max(questions, 1):
+        raise InvalidRequest(
+            f"--streams goes up to {max(out)}, and there are {questions} questions; give as many with --prompt"
+        )
+    return out
+
+
 def lengths(text: str) -> tuple[int, ...]:
     """Contexts as people write them: 0,4k,16k. Raises InvalidRequest."""
     out: list[int] = []
@@ -117,14 +139,37 @@ def lengths(text: str) -> tuple[int, ...]:
 
 def as_table(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
     """Heads and rows: one row for each context and arm."""
-    heads = ["context", "prefill tok/s", *report.heads(cells[0].race)]
+    heads = ["streams", "context", "prefill tok/s", *report.heads(cells[0].race)]
+    kinds = report.kinds(cells[0].race)
     rows: list[list[str]] = []
     for cell in cells:
-        context, prefill = f"{statistics.median(cell.prompt_tokens):,.0f}", f"{cell.prefill_tps:,.0f}"
-        for row in report.rows(cell.race):
-            rows.append([context, prefill, *row])
-            context, prefill = "", ""
+        prefill = f"{cell.prefill_tps:,.0f}" if cell.prefill_tps else ""
+        about = [str(cell.streams), f"{statistics.median(cell.prompt_tokens):,.0f}", prefill]
+        for row in report.rows(cell.race, kinds):
+            rows.append([*about, *row])
+            about = ["", "", ""]
     return heads, rows
+
+
+def alone(cells: Sequence[Cell]) -> list[tuple[Cell, int, int]]:
+    """Of answers that were made at the same time: how many are those of the single stream, of how many that it has too.
+
+    Plain decoding's, so that only what shares a round is compared. A tie may part them.
+    """
+    said = {
+        (cell.context, run.question): run.answer.tokens for cell in cells if cell.streams == 1 for run in _plain(cell)
+    }
+    out: list[tuple[Cell, int, int]] = []
+    for cell in cells:
+        both = [run for run in _plain(cell) if (cell.context, run.question) in said]
+        if cell.streams > 1 and both:
+            same = sum(run.answer.tokens == said[cell.context, run.question] for run in both)
+            out.append((cell, same, len(both)))
+    return out
+
+
+def _plain(cell: Cell) -> list[Run]:
+    return [run for run in cell.race.runs if run.mode is cell.race.arms[0].mode and run.trial == 0]
 
 
 def as_markdown(cells: Sequence[Cell], stamp: Mapping[str, Any]) -> str:
@@ -139,7 +184,11 @@ def as_markdown(cells: Sequence[Cell], stamp: Mapping[str, Any]) -> str:
         "|" + "---|" * len(heads),
         *("| " + " | ".join(row) + " |" for row in rows),
         "",
-        *(f"Context {cell.context:,}: {report.verdict_sentence(cell.race)}" for cell in cells),
+        *(f"{cell.streams} × {cell.context:,}: {report.verdict_sentence(cell.race)}" for cell in cells),
+        *(
+            f"{cell.streams} × {cell.context:,}: {same} of {both} say what they say alone."
+            for cell, same, both in alone(cells)
+        ),
         *(f"\nMarked: {mark}" for mark in stamp["marks"]),
     ]
     return "\n".join(lines) + "\n"
@@ -151,7 +200,7 @@ def as_json(cells: Sequence[Cell], stamp: Mapping[str, Any]) -> dict[str, Any]:
         "cells": [
             {
                 "context": cell.context,
-                "streams": 1,
+                "streams": cell.streams,
                 "prompt_tokens": list(cell.prompt_tokens),
                 "prefill_tps": round(cell.prefill_tps, 2),
                 **races.as_json(cell.race),

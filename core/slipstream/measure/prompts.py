@@ -19,6 +19,14 @@ DEFAULT = (
     Question("chat", "Give me three tips for sleeping better, one sentence each."),
 )
 
+# Beside those above, where several answers are wanted at the same time.
+MORE = (
+    Question("code", "Write a Python class for a stack with push, pop and peek, and a short example of its use."),
+    Question("maths", "A shop sells pens at 3 for 4 euros. How much do 21 pens cost? Reason step by step."),
+    Question("chat", "Explain to a child in a few sentences why the sky is blue."),
+    Question("code", "Write an SQL query that lists the five customers with the most orders, and explain it."),
+    Question("chat", "Suggest a simple dinner for four people with rice, and list what to buy."),
+)
 
 _WHO = (
     "The baker",

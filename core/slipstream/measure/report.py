@@ -30,15 +30,16 @@ def heads(race: Race) -> list[str]:
     return ["arm", "tok/s", "against plain", *kinds(race), "tokens per round", "verdict"]
 
 
-def rows(race: Race) -> list[list[str]]:
-    """One for each arm, under `heads`."""
+def rows(race: Race, by: Sequence[str] | None = None) -> list[list[str]]:
+    """One for each arm, under `heads`. `by`: kinds of another race, where several stand under each other."""
+    by = kinds(race) if by is None else by
     out: list[list[str]] = []
     for arm in race.arms:
         speedup = "–" if arm.speedup is None else f"{arm.speedup.median:.2f}× ({spread(arm.speedup)})"
         verdict = arm.verdict.value.capitalize()
         if arm.mode is Mode.BASELINE:
             verdict = "" if arm.verdict is Verdict.IDENTICAL else "Does not repeat itself"
-        by_kind = [f"{arm.speedup_by_kind[kind]:.2f}×" if kind in arm.speedup_by_kind else "–" for kind in kinds(race)]
+        by_kind = [f"{arm.speedup_by_kind[kind]:.2f}×" if kind in arm.speedup_by_kind else "–" for kind in by]
         tps = f"{arm.tps.median:.2f} ({spread(arm.tps)})"
         out.append([NAMES[arm.mode], tps, speedup, *by_kind, f"{arm.tokens_per_round:.2f}", verdict])
     return out

@@ -39,9 +39,6 @@ class QuantisedCache(mlx_caches.QuantizedKVCache):
         self.group_size = packed.shape[-1] * (32 // self.bits) // scales.shape[-1]
 
 
-_FREE = (mlx_caches.KVCache, QuantisedCache)  # can go back to any length
-
-
 class WindowCache(mlx_caches.KVCache):
     """A sliding-window layer's keys and values in temporal order, with the rows a round may still give back.
 
@@ -111,6 +108,9 @@ class MaskCache(mlx_caches.KVCache):
 
     def make_mask(self, N: int, return_array: bool = False, window_size: int | None = None) -> Any:  # noqa: N803
         return super().make_mask(N, return_array=return_array or 3 < N <= ROUND, window_size=window_size)
+
+
+_FREE = (mlx_caches.KVCache, MaskCache, QuantisedCache)  # can go back to any length
 
 
 class ChunkCache(mlx_caches.ChunkedKVCache):
