@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 # For an engine's thread to end, once nothing is under way: a round or a prefill chunk, then freeing the device.
 ENGINE_END_S = 10.0
 HUNG_END_S = 0.5  # for one that hangs, before it is left behind
+QUIT_S = 1.0  # for one that is in the middle of a forward pass or a load, which nobody can interrupt, when we quit
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +210,13 @@ class ModelHost:
         ]
         return {"models": models, "pinned": self.pinned, "keep_alive_s": self.keep_alive_s}
 
-    def close(self) -> None:
-        """From any thread, after the server has stopped."""
+    def close(self) -> bool:
+        """From any thread, after the server has stopped. False when the engine's thread still runs."""
         life, self._life = self._life, None
-        if life is not None:
-            life.end()
-            life.join(ENGINE_END_S)
+        if life is None:
+            return True
+        life.end()
+        return life.join(QUIT_S)
 
 
 class _Life:
@@ -249,8 +251,11 @@ class _Life:
         self._is_over = True
         self.inbox.close()
 
-    def join(self, end_s: float) -> None:
-        if self.thread is not None:
-            self.thread.join(end_s)
-            if self.thread.is_alive():
-                logger.warning("the engine of %s does not end; it is left behind", self.name)
+    def join(self, end_s: float) -> bool:
+        """Whether it ended."""
+        if self.thread is None:
+            return True
+        self.thread.join(end_s)
+        if self.thread.is_alive():
+            logger.warning("the engine of %s does not end; it is left behind", self.name)
+        return not self.thread.is_alive()
