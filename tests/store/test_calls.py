@@ -12,7 +12,7 @@ from slipstream.store.calls import KeptCalls
 
 
 def call(number: int) -> ToolCall:
-    return ToolCall(f"call_{number}", "read", '{"path": "ä.txt"}', f'<tool_call>{{"n": {number}}}\n</tool_call>', "\n")
+    return ToolCall(f"call_{number}", "read", '{"path": "ä.txt"}', f'<tool_call>{{"n": {number}}}\n</tool_call>', "\n", (1, number))
 
 
 def test_calls_are_there_again_and_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ def test_a_line_that_was_cut_short_costs_itself_alone(tmp_path: Path) -> None:
 
 def test_lines_that_are_something_else_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    path.write_text('[]\n{"id": 1}\n{"id":1,"name":2,"arguments_json":3,"raw":4}\n\xff\n')
+    path.write_text('[]\n{"id": 1}\n{"id":1,"name":2,"arguments_json":3,"raw":4}\n\xff\n{"answer":7}\n')
     KeptCalls(path).remember(call(1))
     assert KeptCalls(path).recall("call_1") == call(1)
 

@@ -18,7 +18,7 @@ from slipstream.prompt.parts import ToolCall
 logger = logging.getLogger(__name__)
 
 KEPT = 2048
-LONGEST = 2**18  # characters of a call that is worth a line
+LONGEST = 2**18  # characters and tokens of a call that is worth a line
 REWRITE_BYTES = 2**24
 
 
@@ -38,7 +38,7 @@ class KeptCalls:
     def remember(self, call: ToolCall) -> None:
         with self._lock:
             self._add(call)
-            if self._path is None or len(call.raw) > LONGEST:
+            if self._path is None or len(call.raw) + len(call.answer) > LONGEST:
                 return
             try:
                 with self._path.open("a", encoding="utf-8") as file:
@@ -94,8 +94,10 @@ def _read(path: Path) -> Iterator[ToolCall]:
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
-                call = ToolCall(**json.loads(line))
-            except (ValueError, TypeError):
+                told = json.loads(line)
+                call = ToolCall(**{**told, "answer": tuple(told.get("answer", ()))})
+            except (ValueError, TypeError, AttributeError):
                 continue
-            if all(isinstance(value, str) for value in asdict(call).values()):
+            texts = [value for name, value in asdict(call).items() if name != "answer"]
+            if all(isinstance(text, str) for text in texts) and all(type(id_) is int for id_ in call.answer):
                 yield call
