@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from slipstream.events import Miss
+from slipstream.store import reuse
 from slipstream.store.prefixes import Rows, nodes
 from slipstream.store.prompts import PromptStore, Stored
 from slipstream.store.reuse import WRITTEN_FROM, CacheDesk, Found, PromptCache
@@ -188,6 +189,18 @@ def test_ends_go_before_beginnings() -> None:
     keep(cache, A)
     keep(cache, [1, 1, *range(248)])
     assert 0 < look(cache, [*A, 5]).tokens == 512, "its last piece made room"
+
+
+def test_what_is_gone_is_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reuse, "GONE_TOKENS", 1000)
+    cache = made(100 * WIDTH)
+    for number in range(100):
+        keep(cache, [number, *range(80)])
+    known = list(nodes(cache._root))
+    assert 1000 - 81 <= sum(len(node.tokens) for node in known if not node.is_there) <= 1000
+    assert [node.tokens[0] for node in known if node.is_there] == [99]
+    shortfall = look(cache, [98, *range(90)]).shortfall
+    assert shortfall is not None and shortfall.reason is Miss.EVICTED
 
 
 def test_a_drafters_state_comes_with_the_targets_or_not_at_all() -> None:

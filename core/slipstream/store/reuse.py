@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 PIECE = 512  # tokens of a node at most: what is evicted, written and read at once
 WRITTEN_FROM = 256  # tokens of a prompt from which on it is worth a file
-MAX_NODES = 20_000  # those whose state is gone included; they say why a prompt was not reused
+GONE_TOKENS = 250_000  # remembered though their state is gone (some 40 bytes each): they say why nothing was reused
 CHECKPOINT_EVERY = 4096  # tokens between the older checkpoints of one prompt
 LATEST_CHECKPOINTS = 4  # of one prompt that are kept however close they stand
 
@@ -450,13 +450,15 @@ class PromptCache:
             self._ram += node.bytes
 
     def _prune(self) -> None:
-        """Forget the oldest ends of which nothing is left."""
-        listed = list(nodes(self._root))
-        if len(listed) <= MAX_NODES:
-            return
-        for node in sorted(listed, key=lambda node: (node.used, -node.end)):
-            if not node.children and not node.is_there:
+        """Forget the oldest ends of which nothing is left, once they are many."""
+        gone = [node for node in nodes(self._root) if not node.is_there]
+        excess = sum(len(node.tokens) for node in gone) - GONE_TOKENS
+        for node in sorted(gone, key=lambda node: (node.used, -node.end)):
+            if excess <= 0:
+                return
+            if not node.children:
                 node.remove()
+                excess -= len(node.tokens)
 
     # On disk.
 
