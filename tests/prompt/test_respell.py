@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 
@@ -34,12 +35,12 @@ class Words:
         ends = [0]
         for piece in pieces:
             ends.append(ends[-1] + len(piece))
-        return Located("".join(pieces), self.ids(pieces), list(zip(ends, ends[1:], strict=False)))
+        return Located("".join(pieces), self.ids(pieces), list(itertools.pairwise(ends)))
 
 
 def cut(chance: random.Random, text: str) -> list[str]:
     at = sorted({0, len(text), *(chance.randrange(len(text)) for _ in range(len(text) // 3))})
-    return [text[a:b] for a, b in zip(at, at[1:], strict=False)]
+    return [text[a:b] for a, b in itertools.pairwise(at)]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -94,9 +95,9 @@ def test_a_rendered_conversation_has_them(template: str) -> None:
 
     class Paired(TemplateTokeniser):
         def spell(self, ids: Sequence[int]) -> str:
-            return "".join(PAIRS.get(id_) or chr(id_) for id_ in ids)
+            return "".join(pairs.get(id_) or chr(id_) for id_ in ids)
 
-    PAIRS = {2**20: "to", 2**20 + 1: "rea"}
+    pairs = {2**20: "to", 2**20 + 1: "rea"}
     sampled = CALL.replace("to", chr(2**20)).replace("rea", chr(2**20 + 1))
     call = ToolCall("x1", "read", '{"path": "ä.txt"}', CALL, answer=tuple(map(ord, sampled)))
     function = {"name": "read", "arguments": {"path": "ä.txt"}}

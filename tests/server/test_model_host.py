@@ -19,9 +19,10 @@ from server.requests import chat, chat_body, get, open_stream, post
 from server.test_streams import wait_for
 from slipstream.errors import ModelNotFound, WontFit
 from slipstream.jobs import Inbox
-from slipstream.server import model_host
+from slipstream.server import model_host, ollama
 from slipstream.server.app import HttpServer
 from slipstream.server.backend import Backend
+from slipstream.server.fields import Fields
 from slipstream.server.model_host import Known, ModelHost
 
 SLOW = Script(pieces=("word ",) * 20, round_s=0.01)
@@ -194,6 +195,50 @@ def test_idle_time_unloads_but_not_a_pinned_model() -> None:
         for body in ({}, {"seconds": -1}, {"seconds": "soon"}):
             assert post(hosted.url, "/admin/keep-alive", body).status_code == 400
         assert post(hosted.url, "/admin/pin", {}).status_code == 400
+
+
+def test_ollamas_keep_alive_is_for_the_model_that_answers_until_the_next_request() -> None:
+    with hosting(Script()) as hosted:
+        asked = chat_body(stream=False)
+        assert post(hosted.url, "/api/chat", asked | {"keep_alive": 0}).json()["done"]
+        wait_for(lambda: hosted.host.loaded is None)
+        assert post(hosted.url, "/api/chat", {"model": "first", "messages": []}).json()["done_reason"] == "load"
+        assert hosted.host.loaded == "first"
+        assert post(hosted.url, "/api/generate", {"keep_alive": 0}).json()["done_reason"] == "unload"
+        wait_for(lambda: hosted.host.loaded is None)
+        post(hosted.url, "/api/generate", {"prompt": "x", "stream": False, "keep_alive": "100ms"})
+        assert hosted.host.loaded == "first"
+        wait_for(lambda: hosted.host.loaded is None)
+        post(hosted.url, "/api/chat", asked | {"keep_alive": "100ms"})
+        chat(hosted.url)  # says nothing, so the server's own setting holds: for ever
+        time.sleep(0.3)
+        assert hosted.host.loaded == "first"
+        post(hosted.url, "/admin/keep-alive", {"seconds": 0.1})
+        post(hosted.url, "/api/chat", asked | {"keep_alive": -1})
+        time.sleep(0.3)
+        assert hosted.host.loaded == "first"
+        for times in ("soon", "5 m", "", True, [], "1h-5m"):
+            refused = post(hosted.url, "/api/chat", asked | {"keep_alive": times})
+            assert refused.status_code == 400 and "keep_alive" in refused.json()["error"], times
+        post(hosted.url, "/admin/pin", {"pinned": True})
+        post(hosted.url, "/api/chat", asked | {"keep_alive": 0})
+        time.sleep(0.2)
+        assert hosted.host.loaded == "first", "a pin is stronger"
+
+
+def test_without_any_idle_time_each_request_has_its_load() -> None:
+    with hosting(Script(), keep_alive_s=0) as hosted:
+        for _ in range(3):
+            wait_for(lambda: hosted.host.loaded is None)
+            assert named(chat(hosted.url)) == "first"
+        assert len(hosted.engines) <= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("5m", 300), ("1h30m", 5400), ("1.5s", 1.5), ("-1m", -60), ("300", 300), (-1, -1), (7.5, 7.5)]
+)
+def test_times_as_ollamas_clients_write_them(text: object, seconds: float) -> None:
+    assert ollama._read_time(Fields({"keep_alive": text}), "keep_alive") == seconds
 
 
 def test_an_answer_longer_than_the_idle_time_is_not_cut() -> None:

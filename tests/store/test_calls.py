@@ -12,7 +12,9 @@ from slipstream.store.calls import KeptCalls
 
 
 def call(number: int) -> ToolCall:
-    return ToolCall(f"call_{number}", "read", '{"path": "ä.txt"}', f'<tool_call>{{"n": {number}}}\n</tool_call>', "\n", (1, number))
+    return ToolCall(
+        f"call_{number}", "read", '{"path": "ä.txt"}', f'<tool_call>{{"n": {number}}}\n</tool_call>', "\n", (1, number)
+    )
 
 
 def test_calls_are_there_again_and_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

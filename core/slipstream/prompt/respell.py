@@ -1,7 +1,7 @@
 """Answers in a prompt, by the very tokens that the model sampled: tokenising their text may give others.
 
-Models write what no tokeniser would: a word in two tokens where there is one. A prompt that is tokenised anew then parts
-from what is kept of the last one, and is not what the model had before it.
+Models write what no tokeniser would: a word in two tokens where there is one. A prompt that is tokenised anew then
+parts from what is kept of the last one, and is not what the model had before it.
 """
 
 from __future__ import annotations

@@ -19,9 +19,7 @@ from slipstream.server import sse
 from slipstream.server.backend import Backend
 from slipstream.server.errors import ModelUnknown
 from slipstream.server.exchange import answer, backend_of, read
-from slipstream.server.model_host import ModelHost
-
-MAX_KEEP_ALIVE_S = 365 * 86400
+from slipstream.server.model_host import MAX_KEEP_ALIVE_S, ModelHost
 
 
 @dataclass(frozen=True, slots=True)

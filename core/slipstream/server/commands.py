@@ -18,11 +18,11 @@ from typing import Any
 
 from slipstream.errors import SlipstreamError
 from slipstream.jobs import DEFAULT_LIMIT, Inbox
-from slipstream.server.admin import MAX_KEEP_ALIVE_S, hooks_of
+from slipstream.server.admin import hooks_of
 from slipstream.server.app import DEFAULT_PORT, HttpServer
 from slipstream.server.auth import check_origins, is_loopback
 from slipstream.server.backend import Backend
-from slipstream.server.model_host import Known, ModelHost
+from slipstream.server.model_host import MAX_KEEP_ALIVE_S, Known, ModelHost
 from slipstream.service import Engine
 from slipstream.store.calls import KeptCalls
 from slipstream.store.reuse import CacheDesk

@@ -18,6 +18,7 @@ from slipstream.service import Engine
 
 logger = logging.getLogger(__name__)
 
+MAX_KEEP_ALIVE_S = 365 * 86400.0
 # For an engine's thread to end, once nothing is under way: a round or a prefill chunk, then freeing the device.
 ENGINE_END_S = 10.0
 HUNG_END_S = 0.5  # for one that hangs, before it is left behind
@@ -59,6 +60,7 @@ class ModelHost:
         is unloaded; None: never.
         """
         self.keep_alive_s = keep_alive_s
+        self._idle_s = keep_alive_s  # the same, or what the latest request said
         self.pinned = pinned  # neither idle time nor a request's model name replaces it
         self._backend = backend
         self._open_engine = open_engine
@@ -69,6 +71,7 @@ class ModelHost:
         self._life: _Life | None = None
         self._wanted = default  # what is loaded when a request comes and nothing is
         self._using = 0
+        self._coming = 0  # requests that wait for a load
         self._unused = asyncio.Event()
         self._unused.set()
         self._turn = asyncio.Lock()  # held while a load or unload is under way
@@ -90,15 +93,20 @@ class ModelHost:
 
         Raises what loading raises.
         """
-        while True:
-            async with self._turn:
-                pass  # what is being loaded may do
-            if (model := self._needed(name)) is None:
-                break
-            await self.load(model, unless_loaded=True)
+        self._coming += 1
+        try:
+            while True:
+                async with self._turn:
+                    pass  # what is being loaded may do
+                if (model := self._needed(name)) is None:
+                    break
+                await self.load(model, unless_loaded=True)
+        finally:
+            self._coming -= 1
         self._using += 1
         self._unused.clear()
         self._stop_timer()
+        self._idle_s = self.keep_alive_s
         try:
             yield
         finally:
@@ -106,6 +114,10 @@ class ModelHost:
             if not self._using:
                 self._unused.set()
                 self._start_timer()
+
+    def hold(self, idle_s: float | None) -> None:
+        """Inside `use`: the idle time from now on, until the next request. None: for ever. A pin is stronger."""
+        self._idle_s = idle_s
 
     def _needed(self, name: str | None) -> str | None:
         """What has to be loaded before a request for `name` can be answered."""
@@ -179,8 +191,8 @@ class ModelHost:
 
     def _start_timer(self) -> None:
         self._stop_timer()
-        if self.keep_alive_s is not None and not self.pinned and self._life is not None:
-            self._timer = asyncio.get_running_loop().call_later(self.keep_alive_s, self._expire)
+        if self._idle_s is not None and not self.pinned and self._life is not None:
+            self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._expire)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -188,13 +200,13 @@ class ModelHost:
             self._timer = None
 
     def _expire(self) -> None:
-        if not self._using and not self.pinned and not self._turn.locked():
-            logger.info("unloading %s: not used for %g s", self.loaded, self.keep_alive_s)
+        if not self._using and not self._coming and not self.pinned and not self._turn.locked():
+            logger.info("unloading %s: not used for %g s", self.loaded, self._idle_s)
             self._start(self._replace(None))
 
     def keep_alive(self, keep_alive_s: float | None) -> None:
         """Change the idle time, from now on."""
-        self.keep_alive_s = keep_alive_s
+        self.keep_alive_s = self._idle_s = keep_alive_s
         if not self._using:
             self._start_timer()
 
