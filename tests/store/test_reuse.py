@@ -12,9 +12,11 @@ import pytest
 
 from slipstream.events import Miss
 from slipstream.store import reuse
+from slipstream.store.pieces import Found
 from slipstream.store.prefixes import Rows, nodes
-from slipstream.store.prompts import PromptStore, Stored
-from slipstream.store.reuse import WRITTEN_FROM, CacheDesk, Found, PromptCache
+from slipstream.store.prompt_file import Stored
+from slipstream.store.prompts import PromptStore
+from slipstream.store.reuse import WRITTEN_FROM, CacheDesk, PromptCache
 
 WIDTH = 4  # bytes of a row
 
