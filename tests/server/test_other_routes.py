@@ -241,7 +241,13 @@ def test_admin_routes_exist_where_something_is_behind_them() -> None:
             raise ModelNotFound("there is no model named gone")
         loaded.append(name)
 
-    with serving(hooks=Hooks(load=load)) as served:
+    async def calibrate(force: bool) -> dict[str, object]:
+        return {"force": force}
+
+    with serving(hooks=Hooks(load=load, calibrate=calibrate)) as served:
+        assert post(served.url, "/admin/calibrate", {"force": True}).json() == {"force": True}
+        assert post(served.url, "/admin/calibrate", {}).json() == {"force": False}
+        assert post(served.url, "/admin/calibrate", {"force": "yes"}).status_code == 400
         assert post(served.url, "/admin/load", {"model": "new"}).json() == {"ok": True}
         assert post(served.url, "/admin/load", {}).status_code == 400
         assert post(served.url, "/admin/unload", {}).status_code == 404
