@@ -18,6 +18,7 @@ from slipstream.prompt.parts import ToolCall
 logger = logging.getLogger(__name__)
 
 KEPT = 2048
+KEPT_SIZE = 2**21  # characters and tokens of all calls together: some 50 MB of memory at most
 LONGEST = 2**18  # characters and tokens of a call that is worth a line
 REWRITE_BYTES = 2**24
 
@@ -28,6 +29,7 @@ class KeptCalls:
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self._calls: OrderedDict[str, ToolCall] = OrderedDict()
+        self._size = 0
         self._lock = threading.Lock()
         if path is not None:
             try:
@@ -38,7 +40,7 @@ class KeptCalls:
     def remember(self, call: ToolCall) -> None:
         with self._lock:
             self._add(call)
-            if self._path is None or len(call.raw) + len(call.answer) > LONGEST:
+            if self._path is None or _size(call) > LONGEST:
                 return
             try:
                 with self._path.open("a", encoding="utf-8") as file:
@@ -53,14 +55,18 @@ class KeptCalls:
     def clear(self) -> None:
         with self._lock:
             self._calls.clear()
+            self._size = 0
             if self._path is not None:
                 self._path.unlink(missing_ok=True)
 
     def _add(self, call: ToolCall) -> None:
+        if (before := self._calls.pop(call.id, None)) is not None:
+            self._size -= _size(before)
         self._calls[call.id] = call
-        self._calls.move_to_end(call.id)
-        while len(self._calls) > KEPT:
-            self._calls.popitem(last=False)
+        self._size += _size(call)
+        while len(self._calls) > KEPT or (self._size > KEPT_SIZE and len(self._calls) > 1):
+            _, oldest = self._calls.popitem(last=False)
+            self._size -= _size(oldest)
 
     def _load(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -84,6 +90,10 @@ class KeptCalls:
     def _give_up(self, error: OSError) -> None:
         logger.warning("tool calls are kept in memory alone (%s)", error)
         self._path = None
+
+
+def _size(call: ToolCall) -> int:
+    return len(call.raw) + len(call.arguments_json) + len(call.answer)
 
 
 def _line(call: ToolCall) -> str:
