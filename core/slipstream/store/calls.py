@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from slipstream.prompt.parts import ToolCall
 
@@ -104,8 +105,9 @@ def _read(path: Path) -> Iterator[ToolCall]:
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
-                told = json.loads(line)
-                call = ToolCall(**{**told, "answer": tuple(told.get("answer", ()))})
+                told: dict[str, Any] = json.loads(line)  # Any: the file may say anything
+                answer = tuple(told.pop("answer", ()))
+                call = ToolCall(**told, answer=answer)
             except (ValueError, TypeError, AttributeError):
                 continue
             texts = [value for name, value in asdict(call).items() if name != "answer"]
