@@ -34,6 +34,7 @@ MAX_GROWTH = 0.03
 CANCEL_S = 0.15
 SAMPLE_S = 2.0
 ANSWER_S = 300.0  # for one answer: what takes longer is an error
+DRAIN_S = 60.0  # for what is under way when the time is up
 CACHES = ("--prompt-cache-ram", "32MiB", "--prompt-cache-disk", "64MiB")
 Json = dict[str, Any]
 
@@ -93,9 +94,14 @@ async def soak(url: str, pid: int | None, args: argparse.Namespace) -> int:
     async with httpx2.AsyncClient(base_url=url, timeout=ANSWER_S, verify=False, trust_env=False) as http:
         clients = [client(http, random.Random(args.seed * 1000 + n), until, tally) for n in range(args.clients)]
         await asyncio.gather(*clients, watch(pid, until, memory))
-        while (await http.get("/health")).json()["active"]:
-            await asyncio.sleep(0.05)
-        metrics = (await http.get("/metrics.json")).json()
+        try:
+            async with asyncio.timeout(DRAIN_S):
+                while (await http.get("/health")).json()["active"]:
+                    await asyncio.sleep(0.05)
+            metrics = (await http.get("/metrics.json")).json()
+        except (TimeoutError, httpx2.HTTPError) as error:
+            print(f"the server did not come to rest within {DRAIN_S:g} s ({type(error).__name__})")
+            return 1
     return report(tally, memory, metrics)
 
 
@@ -168,13 +174,11 @@ async def ask(http: httpx2.AsyncClient, path: str, body: Json) -> str | None:
 
 async def watch(pid: int | None, until: float, memory: list[tuple[float, int]]) -> None:
     while pid is not None and time.monotonic() < until:
-        memory.append((time.monotonic(), resident_kib(pid)))
+        told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        if not told.stdout.strip():
+            return  # it has ended: every client says so
+        memory.append((time.monotonic(), int(told.stdout)))
         await asyncio.sleep(SAMPLE_S)
-
-
-def resident_kib(pid: int) -> int:
-    told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
-    return int(told.stdout)
 
 
 def report(tally: Tally, memory: list[tuple[float, int]], metrics: Json) -> int:
