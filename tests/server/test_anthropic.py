@@ -360,6 +360,8 @@ def test_the_beginning_of_an_answer_is_gone_on_with() -> None:
         ({"tools": [{"name": "x" * 300}]}, "tools[0].name must have 1 to 256 characters"),
         ({"output_config": {"format": {"type": "json_schema", "schema": {"type": 7}}}}, "output_config.format.schema"),
         ({"stream": "yes"}, "stream must be true or false"),
+        ({"mcp_servers": [{"url": "https://x.example"}]}, "mcp_servers: no server is called here"),
+        ({"container": "c"}, "container: nothing is run here"),
     ],
 )
 def test_what_is_wrong_is_named(served: Served, fields: Json, said: str) -> None:
