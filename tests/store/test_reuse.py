@@ -270,6 +270,24 @@ def test_what_memory_has_no_room_for_is_read_from_disk(stores: Opener) -> None:
     assert look(cache, [*A, 5]).tokens == 700
 
 
+def test_a_file_serves_every_prompt_that_begins_as_it_does(stores: Opener) -> None:
+    """Two prompts share the beginning of a file, whose tokens go on as one of them does."""
+    other = [*A[:400], *[77] * 300]
+    store = stores.open()
+    cache = made(0, store)
+    keep(cache, A)
+    store.wait()
+    keep(cache, other)
+    store.wait()
+    files = stores.files
+    for _ in range(2):
+        assert look(cache, [*other, 5]).tokens == 700
+        assert look(cache, [*A, 5]).tokens == 700
+        assert look(cache, [*A[:300], 99]).tokens == 300
+        assert stores.files == files, "nobody's file was taken for damaged"
+        cache = made(0, stores.open())  # and after a restart
+
+
 def test_the_disk_has_a_budget_too(stores: Opener) -> None:
     cache = made(2**20, store := stores.open(limit=20_000))
     for number in range(12):

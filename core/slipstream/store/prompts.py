@@ -208,10 +208,14 @@ class PromptStore:
     # Reading.
 
     def read(self, record: Record, tokens: Sequence[int]) -> tuple[dict[str, Stored], dict[str, Stored]]:
-        """Rows and fixed arrays of a file. Raises Damaged, after removing it, unless it is for exactly these tokens."""
+        """Rows and fixed arrays of a file. Raises Damaged, after removing it, unless it is for these tokens.
+
+        It may go on behind them, as another prompt did that begins alike.
+        """
         try:
             arrays = prompt_file.parse(record.path.read_bytes(), self._identity)
-            if bytes(arrays["tokens"].data) != array("i", tokens[: record.end]).tobytes():
+            wanted = array("i", tokens[: record.end]).tobytes()
+            if bytes(arrays["tokens"].data[: len(wanted)]) != wanted:
                 raise Damaged("it belongs to another prompt")
         except (OSError, Damaged) as error:
             logger.warning("a kept prompt is not used: %s: %s", record.path.name, error)

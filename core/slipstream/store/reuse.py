@@ -76,7 +76,9 @@ class PromptCache:
                 assert self._store is not None
                 if record.state is State.GONE:  # evicted for others meanwhile, or cleared
                     raise _Gone
-                rows, fixed = self._store.read(record, found.prompt)
+                # Where the tree has parted since it was written, only its beginning may be wanted.
+                stop = max((piece.stop for piece in found.pieces if piece.records.get(part) is record), default=None)
+                rows, fixed = self._store.read(record, found.prompt[:stop])
                 last[part] = (record, self._arrays.thaw(rows), self._arrays.thaw(fixed))
             return last[part][1:]
 
