@@ -45,6 +45,7 @@ def hooks_of(models: ModelHost) -> Hooks:
         load=models.load,
         unload=models.unload,
         restart=models.restart,
+        calibrate=models.calibrate,
         pin=models.pin,
         keep_alive=models.keep_alive,
         models=models.as_json,

@@ -14,6 +14,7 @@ from slipstream import service
 from slipstream.events import Empty, Faulted, Ready, Status
 from slipstream.jobs import DEFAULT_LIMIT, Inbox
 from slipstream.server.backend import Backend
+from slipstream.server.calibration import calibrate
 from slipstream.service import Engine
 
 logger = logging.getLogger(__name__)
@@ -113,6 +114,19 @@ class ModelHost:
             self._using -= 1
             if not self._using:
                 self._unused.set()
+                self._start_timer()
+
+    async def calibrate(self, force: bool) -> Mapping[str, Any]:
+        """Measure the model while nobody else is answered; those who come meanwhile wait. Raises what loading and
+        measuring raise."""
+        if self.loaded is None:
+            await self.load(self._wanted, unless_loaded=True)
+        async with self._turn:
+            await self._unused.wait()
+            self._stop_timer()
+            try:
+                return await calibrate(self._backend, force)
+            finally:
                 self._start_timer()
 
     def hold(self, idle_s: float | None) -> None:
