@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -174,7 +175,11 @@ def rounds(engine: MlxEngine, prompt: Sequence[int], mode: Mode, **options: Any)
     return [event.round for event in events if isinstance(event, Delta)]
 
 
-def test_p10_the_tail_that_a_template_adds_to_an_unfinished_turn(root: Path, cold: MlxEngine, tmp_path: Path) -> None:
+def test_p10_the_tail_that_a_template_adds_to_an_unfinished_turn(
+    root: Path, cold: MlxEngine, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fifth of P10's conversation; 6,000 tokens are in the slow suite."""
+    caplog.set_level(logging.INFO, "slipstream.engine.kept")
     engine = load(root, tmp_path)
     turn, tail = [(5 * n + n * n) % 250 for n in range(400)], [60, 116, 62, 10]
     first, _ = ask(engine, [*turn, *tail])
@@ -182,6 +187,7 @@ def test_p10_the_tail_that_a_template_adds_to_an_unfinished_turn(root: Path, col
     warm, timings = ask(engine, second)
     assert timings.reused_tokens == 400 and timings.shortfall is not None
     assert (timings.shortfall.reason, timings.shortfall.position) == (Miss.DIFFERS, 400)
+    assert f"reused 400 of {len(second)} prompt tokens (differs at token 400)" in caplog.text
     assert warm == ask(cold, second)[0]
     again, timings = ask(engine, second)
     assert again == warm and timings.reused_tokens == len(second) - 1 and timings.shortfall is None
