@@ -12,6 +12,7 @@ import mlx.nn as nn
 from mlx.utils import tree_flatten
 
 import tiny_families
+from tiny_runs import BYTE_VOCABULARY
 
 Weights = dict[str, mx.array]
 
@@ -243,6 +244,14 @@ LAYOUTS: dict[str, Callable[[Path, str, nn.Module, Weights], Path]] = {
     "mixed norms": _mixed,
     "own repository": _own_repository,
 }
+
+
+def bytes_family(family: str) -> dict[str, dict[str, Any]]:
+    """The family with a vocabulary of bytes, to stand in for `tiny_families.FAMILIES`."""
+    own = tiny_families.FAMILIES[family]
+    if "text_config" in own:
+        return {family: own | {"text_config": own["text_config"] | {"vocab_size": BYTE_VOCABULARY}}}
+    return {family: own | {"vocab_size": BYTE_VOCABULARY}}
 
 
 def write(

@@ -128,7 +128,8 @@ PATTERNS: dict[str, Pattern] = {
 def half(drafter: Drafter, answer: Sequence[int], prompt_length: int) -> Drafter:
     """A real drafter that is right about half of the time; most of its methods are the drafter's own."""
     assert isinstance(drafter, DSpark | DFlash | Mtp)
-    return cast(Drafter, tiny.Half(drafter, answer, prompt_length))
+    kind = tiny.HalfAlone if isinstance(drafter, Mtp) else tiny.Half
+    return cast(Drafter, kind(drafter, answer, prompt_length))
 
 
 class ScriptedState:

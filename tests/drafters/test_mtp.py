@@ -21,16 +21,23 @@ from slipstream.drafters import mtp_weights
 from slipstream.drafters.mtp import PENDING, Mtp, MtpState
 from slipstream.drafters.mtp_weights import INPUTS, LAYERS, OUTPUT, Reading
 from slipstream.engine import head_reading
+from slipstream.engine.engine import Pair, _with_own_heads, open_engine
 from slipstream.engine.load import Precision, load_drafter, load_target
 from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel
 from slipstream.models.host import ints
 from slipstream.models.target import Target
-from slipstream.store import candidate, files, heads
+from slipstream.store import candidate, files, heads, memory
 from slipstream.types import Mode
 from tiny_mtp import FAMILIES, LAYOUTS
-from tiny_runs import BYTE_VOCABULARY, write_target, write_tokenizer
+from tiny_runs import write_target, write_tokenizer
 
 Array = NDArray[np.float64]
+
+
+def slow(value: str) -> Any:
+    return pytest.param(value, marks=pytest.mark.slow)
+
+
 TEXT = [(7 * n * n + 3) % 90 for n in range(24)]
 
 
@@ -53,9 +60,11 @@ def streams(onto: Target, text: list[int]) -> mx.array:
     return onto.forward(mx.array(text), onto.make_cache(), (onto.layer_count - 1,)).taps[onto.layer_count - 1]
 
 
-# Every layout and every family; not each with each.
+# In the thin cut every layout and every family; not each with each.
 _BOTH = [
-    (FAMILIES[number % 3], layout) for number, layout in enumerate((*LAYOUTS, "published", "converted", "published"))
+    pytest.param(family, layout, marks=() if (row + column) % 3 == 0 else pytest.mark.slow)
+    for row, layout in enumerate(LAYOUTS)
+    for column, family in enumerate(FAMILIES)
 ]
 
 
@@ -194,7 +203,7 @@ def kept(drafter: Mtp, state: MtpState) -> list[mx.array]:
     return [array[:, :, : state.length] for array in buffers.values()]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [slow(FAMILIES[0]), FAMILIES[1], slow(FAMILIES[2])])
 def test_rows_do_not_depend_on_how_rounds_were_cut(family: str) -> None:
     drafter, stream = made(family), streams(target(family), TEXT)
     whole = kept(drafter, rounds(drafter, stream, [(24, False)]))
@@ -276,19 +285,18 @@ def chain(*, normed: bool) -> tuple[Any, tiny_mtp.Weights, list[int]]:
     return model, weights, [order[index % count] for index in range(60)]
 
 
-@pytest.mark.parametrize("normed", [True, False])
-def test_the_reading_is_found_by_how_many_guesses_are_right(normed: bool) -> None:
+@pytest.mark.parametrize(("normed", "group"), [(True, INPUTS), (False, OUTPUT)])
+def test_the_reading_is_found_by_how_many_guesses_are_right(normed: bool, group: str) -> None:
     model, weights, text = chain(normed=normed)
     onto = Target(model, tiny_families.config("qwen3_5"))
-    for offset in (frozenset[str](), frozenset((INPUTS,)), frozenset((OUTPUT,)), frozenset((INPUTS, OUTPUT))):
-        stored = dict(weights)
-        for name in (name for group in offset for name in mtp_weights.NORMS[group]):
-            stored[f"{name}.weight"] = stored[f"{name}.weight"] - 1.0
-        drafter = Mtp(mtp_weights.HeadWeights(Path("made"), stored), onto, dtype=onto.dtype, bits=0)
-        found = head_reading.choose(onto, drafter, text)
-        assert found.share > 0.95
-        assert drafter.reading.normed is normed
-        assert drafter.reading.offset - {LAYERS} == offset  # the layer adds nothing here
+    stored = dict(weights)
+    for name in mtp_weights.NORMS[group]:
+        stored[f"{name}.weight"] = stored[f"{name}.weight"] - 1.0
+    drafter = Mtp(mtp_weights.HeadWeights(Path("made"), stored), onto, dtype=onto.dtype, bits=0)
+    found = head_reading.choose(onto, drafter, text)
+    assert found.share > 0.95
+    assert drafter.reading.normed is normed
+    assert drafter.reading.offset - {LAYERS} == {group}  # the layer adds nothing here
 
 
 def test_a_reading_is_measured_once_for_each_version_of_the_files(
@@ -388,31 +396,59 @@ def test_a_repository_of_heads_is_a_drafter(tmp_path: Path) -> None:
     assert files.is_drafter(files.read_config(apart))
 
 
-def chosen(folder: Path, *words: str, modes: tuple[Mode, ...]) -> tuple[Path, ...]:
-    """Which drafters the command line takes."""
+def chosen(folder: Path, *words: str, modes: tuple[Mode, ...]) -> tuple[tuple[Path, ...], bool]:
+    """Which drafters the command line takes, and whether the model's own heads if there are any."""
     parser = argparse.ArgumentParser()
     options.add_pair(parser)
-    return options._pair(parser.parse_args(["--model", str(folder), *words]), modes).drafters
+    pair = options._pair(parser.parse_args(["--model", str(folder), *words]), modes)
+    return pair.drafters, pair.own_heads
 
 
 def test_a_models_own_heads_draft_without_being_named(tmp_path: Path) -> None:
     folder, _ = tiny_mtp.write(tmp_path / "model", "qwen3_5", "published")
-    assert chosen(folder, modes=(Mode.AUTO,)) == (folder,)
-    assert chosen(folder, modes=(Mode.MTP,)) == (folder,)
-    assert chosen(folder, modes=(Mode.DSPARK, Mode.DFLASH, Mode.MTP)) == (folder,)
-    assert chosen(folder, "--drafter", "mtp", modes=(Mode.AUTO,)) == (folder,)
-    assert chosen(folder, "--drafter", "none", modes=(Mode.AUTO,)) == ()
-    assert chosen(folder, modes=(Mode.BASELINE,)) == ()
+    assert chosen(folder, modes=(Mode.AUTO,)) == ((), True)
+    assert chosen(folder, modes=(Mode.DSPARK, Mode.DFLASH, Mode.MTP)) == ((), True)
+    assert chosen(folder, modes=(Mode.MTP,)) == ((folder,), False)
+    assert chosen(folder, "--drafter", "mtp", modes=(Mode.AUTO,)) == ((folder,), False)
+    assert chosen(folder, "--drafter", "none", modes=(Mode.AUTO,)) == ((), False)
+    assert chosen(folder, modes=(Mode.BASELINE,)) == ((), False)
+    assert _with_own_heads(Pair(folder, own_heads=True)).drafters == (folder,)
+    assert _with_own_heads(Pair(write_target(tmp_path / "other"), own_heads=True)).drafters == ()
 
 
+def test_own_heads_that_there_is_no_room_for_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, _ = tiny_mtp.write(tmp_path / "model", "qwen3_5", "published")
+    enough = memory.fit(folder, context=memory.LEAST_CONTEXT).total
+    limit = memory.Limit(enough, "free memory", enough, on_gpu=False)
+    monkeypatch.setattr(memory, "limit", lambda: limit)
+    assert _with_own_heads(Pair(folder, own_heads=True)).drafters == ()
+    assert "the MTP heads of model are left out: model needs" in caplog.text
+    assert _with_own_heads(Pair(folder, own_heads=True, guard_memory=False)).drafters == (folder,)
+
+
+def test_own_heads_that_cannot_be_read_are_left_out_unless_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tiny_families, "FAMILIES", tiny_mtp.bytes_family("qwen3_5"))
+    weights = tiny_mtp.random_heads("qwen3_5") | {"fc.weight_scale_inv": mx.ones((1, 1))}
+    folder, _ = tiny_mtp.write(tmp_path / "model", "qwen3_5", "sidecar", weights)
+    write_tokenizer(folder)
+    engine = open_engine(Pair(folder, own_heads=True, guard_memory=False))
+    assert engine.info.drafters == ()
+    assert "packed in a way that is not read" in caplog.text
+    with pytest.raises(UnsupportedModel, match="packed in a way"):
+        open_engine(Pair(folder, (folder,), guard_memory=False))
+
+
+@pytest.mark.slow
 def test_an_answer_by_the_heads_is_the_plain_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Through the command, from a folder as a download leaves it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    own = tiny_families.FAMILIES["qwen3_5"]
-    text = own["text_config"] | {"vocab_size": BYTE_VOCABULARY}
-    monkeypatch.setattr(tiny_families, "FAMILIES", {"qwen3_5": own | {"text_config": text}})
+    monkeypatch.setattr(tiny_families, "FAMILIES", tiny_mtp.bytes_family("qwen3_5"))
     folder, _ = tiny_mtp.write(tmp_path / "model", "qwen3_5", "published")
     write_tokenizer(folder)
     answers: dict[str, Any] = {}
@@ -426,7 +462,7 @@ def test_an_answer_by_the_heads_is_the_plain_one(
 
 def test_mode_mtp_without_heads_says_what_to_do(tmp_path: Path) -> None:
     folder = write_target(tmp_path / "model")
-    assert chosen(folder, modes=(Mode.AUTO,)) == ()
     onto = load_target(folder, Precision())
+    (asked,), _ = chosen(folder, modes=(Mode.MTP,))
     with pytest.raises(UnsupportedModel, match="give --drafter a repository that has them"):
-        load_drafter(*chosen(folder, modes=(Mode.MTP,)), onto, Precision(), beside=folder)
+        load_drafter(asked, onto, Precision(), beside=folder)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import random
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from slipstream.engine.engine import MlxEngine, Pair, open_engine
+from slipstream.errors import EngineFaulted, InvalidRequest
 from slipstream.events import Choice, Delta, Done, Event, Failed, Faulted, Finish, Prefill, Ready, Status
 from slipstream.jobs import Inbox, Job
 from slipstream.measure.result import Answer
+from slipstream.models.target import Target
 from slipstream.service import serve
 from slipstream.types import CacheLimits, Grammar, Mode, Options, Request, Tokens
 from tiny_runs import write_byte_drafter, write_target
@@ -24,7 +28,7 @@ MIB = 2**20
 MODES = (Mode.AUTO, Mode.DSPARK, Mode.DFLASH, Mode.LOOKUP, Mode.BASELINE)
 JSON = Grammar("json_schema", '{"type":"array","items":{"enum":[1,22,333]},"minItems":3,"maxItems":9}')
 LETTERS = Grammar("regex", "[a-d]{5,30}")
-NOWHERE = Grammar("regex", "[ä-ö]{3}")
+NOWHERE = Grammar("regex", "[a-")
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +76,16 @@ class Loop:
 
 
 @contextmanager
-def loop(root: Path, max_batch: int, *, kv_bits: int = 0) -> Generator[Loop]:
+def loop(
+    root: Path, max_batch: int, *, kv_bits: int = 0, drafters: Sequence[str] = ("dspark", "dflash")
+) -> Generator[Loop]:
     inbox = Inbox(256)
     made = Loop(inbox)
 
     def load() -> MlxEngine:
         limits = CacheLimits(64 * MIB, 0, str(root)) if max_batch > 1 else None
-        pair = Pair(root / "llama", (root / "dspark", root / "dflash"), kv_bits=kv_bits, max_batch=max_batch)
+        folders = tuple(root / name for name in drafters)
+        pair = Pair(root / "llama", folders, kv_bits=kv_bits, max_batch=max_batch)
         made.engine = open_engine(pair, limits)
         return made.engine
 
@@ -187,11 +194,84 @@ def check(root: Path, seed: int, count: int, max_batch: int, kv_bits: int = 0) -
     assert any(reused), "the prefix cache was not used"
 
 
-def test_each_answer_is_what_it_is_alone(root: Path) -> None:
-    check(root, 1, 12, max_batch=4)
+@pytest.fixture(scope="module")
+def served(root: Path) -> Generator[Loop]:
+    with loop(root, 3) as served:
+        yield served
+
+
+def test_each_answer_is_what_it_is_alone(served: Loop) -> None:
+    asked = some_requests(random.Random(1), 7)
+    alone = [Said.of(served.ask(replace(one.request, reuse=False)).whole()) for one in asked]
+    for _ in range(2):  # then from the prefix cache
+        compare(asked, together(served, asked), alone)
+
+
+def test_they_share_rounds_and_an_error_of_one_is_its_own(served: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[int] = []
+    forward = Target.forward_rows
+
+    def counted(onto: Target, asked: Any, taps: Any = ()) -> Any:
+        rows.append(len(asked))
+        return forward(onto, asked, taps)
+
+    monkeypatch.setattr(Target, "forward_rows", counted)
+    options = Options(max_tokens=20, ignore_eos=True, mode=Mode.BASELINE)
+    prompt = Tokens((97, 98, 99))
+    good = [served.ask(Request(prompt, replace(options, seed=seed, temperature=0.9))) for seed in range(4)]
+    bad = [
+        served.ask(Request(prompt, replace(options, grammar=NOWHERE))),
+        served.ask(Request(Tokens((97, 300)), options)),
+    ]
+    said = [Said.of(one.whole()) for one in good]
+    for one in bad:
+        failed = one.whole()[-1]
+        assert isinstance(failed, Failed) and isinstance(failed.error, InvalidRequest)
+    assert [len(one.tokens) for one in said] == [20] * 4
+    assert max(rows) == 3
+    assert len(rows) < 4 * 19, "a round was for several"
+
+
+def test_a_forward_that_breaks_ends_all_that_share_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forward = Target.forward_rows
+
+    def broken(onto: Target, asked: Any, taps: Any = ()) -> Any:
+        if len(asked) > 1:
+            raise RuntimeError("out of memory")
+        return forward(onto, asked, taps)
+
+    with loop(root, 3, drafters=()) as served:
+        monkeypatch.setattr(Target, "forward_rows", broken)
+        served.statuses.clear()
+        heard = [served.ask(Request(Tokens((97,)), Options(max_tokens=500, ignore_eos=True))) for _ in range(3)]
+        for one in heard:
+            failed = one.whole()[-1]
+            assert isinstance(failed, Failed) and isinstance(failed.error, EngineFaulted)
+            assert one.events.empty()
+        assert isinstance(served.statuses[-1], Faulted)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 10))
 def test_many_answers_are_what_they_are_alone(seed: int, root: Path) -> None:
     check(root, seed, 40, max_batch=(2, 3, 5, 8)[seed % 4], kv_bits=8 if seed % 3 == 0 else 0)
+
+
+def test_a_long_prompt_is_read_in_smaller_pieces_while_others_decode(root: Path) -> None:
+    engine = open_engine(Pair(root / "llama", (), max_batch=2))
+    engine._chunk = 256
+
+    def run(prompt: Sequence[int], length: int) -> Iterator[Event]:
+        options = Options(max_tokens=length, ignore_eos=True, mode=Mode.BASELINE)
+        return engine.run(Job(Request(Tokens(tuple(prompt)), options), lambda _: None))
+
+    talking = run([97], 4)
+    while not isinstance(next(talking), Delta):
+        pass
+    next(talking)
+    reading = run([97, 98] * 400, 1)
+    sizes = [event.done for event in itertools.islice(reading, 4) if isinstance(event, Prefill)]
+    assert sizes == [0, 64, 128, 192]
+    list(talking)
+    sizes = [event.done for event in reading if isinstance(event, Prefill)]
+    assert sizes == [448, 704, 800]

@@ -24,7 +24,7 @@ from slipstream.models.target import Target
 from slipstream.types import Options
 from tiny_families import RECURRENT
 from tiny_runs import half
-from tiny_states import arrays, same
+from tiny_states import all_same
 
 PROMPT = (5, 9, 33, 71, 5, 9, 33, 70, 12, 40, 41)
 CIRCLE = (11, 12, 13, 14, 15, 16)
@@ -79,8 +79,8 @@ def lockstep(family: str, make: Any, options: Options) -> Iterator[int]:
         length = fast._cache.length
         assert fast.tokens == plain.decoding.tokens[: len(fast.tokens)]
         if fast.room > 0:
-            for ours, theirs in zip(arrays(fast._cache), arrays(plain.states[length]), strict=True):
-                assert same(ours, theirs), f"at {length}: {made.accepted} of {len(made.drafted)} kept, state differs"
+            is_same = all_same(fast._cache, plain.states[length])
+            assert is_same, f"at {length}: {made.accepted} of {len(made.drafted)} kept, state differs"
         plain.forget(length)
         yield made.accepted
 
@@ -108,10 +108,6 @@ def run_lookup(family: str, count: int) -> None:
 
 def test_own_heads_leave_the_state_of_plain_decoding() -> None:
     run_heads("qwen3_5_moe", 40)
-
-
-def test_lookup_leaves_the_state_of_plain_decoding() -> None:
-    run_lookup("nemotron_h", 40)
 
 
 @pytest.mark.slow

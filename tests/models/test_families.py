@@ -60,7 +60,7 @@ def test_logits_are_mlx_lms_own_beyond_windows_and_in_chunks(family: str) -> Non
         assert mx.allclose(ours, reference, atol=1e-4, rtol=1e-4), f"rows {start} to {end}"
 
 
-@pytest.mark.parametrize("family", EVERY)
+@pytest.mark.parametrize("family", [*FAMILIES, *(pytest.param(more, marks=pytest.mark.slow) for more in MORE)])
 def test_a_tap_is_the_stream_between_two_layers(family: str) -> None:
     """The last tap through the final norm and the head must give the logits; the first one is the embedding."""
     onto = target(family)

@@ -94,7 +94,9 @@ def check_drafts(onto: Target) -> None:
     assert run.accepted > 0
 
 
-@pytest.mark.parametrize("kind", PACKINGS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind in ("ternary", "1-bit") else pytest.param(kind, marks=pytest.mark.slow) for kind in PACKINGS]
+)
 def test_what_is_stored_is_what_runs(kind: str, tmp_path: Path) -> None:
     folder, model = write(tmp_path / "model", kind)
     tokens = mx.array(PROMPT)

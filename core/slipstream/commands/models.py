@@ -345,6 +345,7 @@ def _info(args: argparse.Namespace) -> int:
                 "path": str(here.path),
                 "size": words(here.bytes),
                 "bits": here.quantisation,
+                "MTP heads": "yes" if here.path.is_dir() and heads.has(here.path) else None,
                 "architecture": here.model_type,
                 "context": _tokens(here.context),
                 "commit": here.revision,

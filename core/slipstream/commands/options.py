@@ -18,7 +18,7 @@ from slipstream.errors import InvalidRequest
 from slipstream.events import Faulted, Ready, Status
 from slipstream.jobs import Inbox
 from slipstream.service import Engine, start
-from slipstream.store import demo, heads, paths
+from slipstream.store import demo, paths
 from slipstream.store.reuse import CacheDesk
 from slipstream.types import Acceptance, CacheLimits, Mode, ModelInfo, Options
 
@@ -252,7 +252,7 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
     drafters: tuple[Path, ...] = ()
     if given:
         drafters = tuple(target if name == "mtp" else local.resolve_drafter(name) for name in given if name != "none")
-    elif Mode.MTP in modes[:1] or ({Mode.AUTO, Mode.MTP} & {*modes} and heads.has(target)):
+    elif modes == (Mode.MTP,):
         drafters = (target,)
     elif args.model is None:
         # Automatic decoding uses the better of the two; a race wants both.
@@ -268,6 +268,7 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
         trust_code=args.trust_remote_code,
         guard_memory=not args.no_memory_guard,
         max_batch=args.max_batch,
+        own_heads=not given and target not in drafters and bool({Mode.AUTO, Mode.MTP} & {*modes}),
     )
 
 

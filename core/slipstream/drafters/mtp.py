@@ -60,7 +60,8 @@ class Mtp:
         self.taps = (target.layer_count - 1,)
         self._target = target
         self._dtype = dtype
-        self._tensors = heads.tensors
+        norms = [name for names in NORMS.values() for name in names]
+        self._norms = {name: heads.tensors[f"{name}.weight"].astype(mx.float32) for name in norms}  # as stored
         self._network = _Network(_arguments(heads, target))
         try:
             self._network.load_weights(
@@ -90,8 +91,8 @@ class Mtp:
         for group, names in NORMS.items():
             more = 1.0 if group in reading.offset else 0.0
             for name in names:
-                weight = self._tensors[f"{name}.weight"].astype(mx.float32) + more
-                self._network.load_weights([(f"{name}.weight", weight.astype(self._dtype))], strict=False)
+                weight = (self._norms[name] + more).astype(self._dtype)
+                self._network.load_weights([(f"{name}.weight", weight)], strict=False)
 
     def begin(self) -> MtpState:
         # No stream comes before the first token; its row is made of zeros there.
@@ -234,12 +235,11 @@ def _check(heads: HeadWeights, target: Trunk) -> None:
             f"MTP heads are supported for Qwen3-Next, 3.5, 3.6 and 3.8 models, and {target.model_type} has no "
             f"{missing[0]}; use --mode auto"
         )
-    lacking = sorted(
-        f"{name}.weight" for names in NORMS.values() for name in names if f"{name}.weight" not in heads.tensors
-    )
-    if lacking:
+    inner = "layers.0.mlp.shared_expert.down_proj" if heads.experts else "layers.0.mlp.down_proj"
+    needed = [inner, *(name for names in NORMS.values() for name in names)]
+    if lacking := [name for name in needed if f"{name}.weight" not in heads.tensors]:
         raise PairMismatch(
-            f"the MTP heads in {heads.folder} lack {lacking[0]}; choose a repository that has all of them"
+            f"the MTP heads in {heads.folder} lack {lacking[0]}.weight; choose a repository that has all of them"
         )
     width = heads.size("norm.weight", 0)
     if width != target.hidden_size:

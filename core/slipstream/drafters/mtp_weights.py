@@ -65,7 +65,10 @@ def read(folder: Path, found: Places) -> HeadWeights:
             f"{folder}: its MTP heads are packed in a way that is not read ({odd[0]}); take them from the bf16 "
             "repository of the model, or use --mode auto"
         )
-    tensors = _experts_stacked(_unpacked(folder, _load(found)))
+    try:
+        tensors = _experts_stacked(_unpacked(folder, _load(found)))
+    except (KeyError, IndexError, ValueError, ArithmeticError) as error:
+        raise UnsupportedModel(f"{folder}: its MTP heads lack or misstate {error}; they cannot be read") from error
     mx.eval(tensors)
     return HeadWeights(folder, tensors)
 

@@ -25,6 +25,11 @@ class Batch:
         self._rows: list[Decoding] = []  # by the turn of their last round, the latest at the end
         self._ready: dict[Decoding, Step | SlipstreamError] = {}
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether requests that share rounds wait for their next one."""
+        return self._most > 1 and bool(self._rows)
+
     @contextmanager
     def joined(self, row: Decoding) -> Generator[None]:
         """While a request decodes."""

@@ -28,12 +28,12 @@ from slipstream.engine.policy import Policy
 from slipstream.engine.round import GRAMMAR, Decoding, Step
 from slipstream.engine.stops import StopStrings
 from slipstream.engine.text import Detokeniser
-from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady
+from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady, UnsupportedModel, WontFit
 from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
-from slipstream.store import candidate, curves, files, machine, memory
+from slipstream.store import candidate, curves, files, heads, machine, memory
 from slipstream.store.prompts import PromptStore
 from slipstream.store.reuse import CacheDesk, PromptCache
 from slipstream.types import Acceptance, CacheLimits, Calibrate, Mode, ModelInfo, Options, Request, Text
@@ -47,6 +47,7 @@ logger = logging.getLogger(__name__)
 CPU_CHUNKS = (32, 128)
 GPU_CHUNKS = (512, 128, 2048)
 CANCEL_MS = 150.0  # that a chunk may take where it was: longer ones read faster, and cannot be cancelled meanwhile
+SHARED_CHUNKS = 4  # in which such a piece is read while others decode together
 CLEAR_EVERY = 256  # rounds between handing MLX's cached buffers back
 TICK_EVERY = 16  # rounds between handing on what is to be written to disk
 
@@ -63,6 +64,7 @@ class Pair:
     trust_code: bool = False  # run the Python that the target's folder brings, if its config asks for it
     guard_memory: bool = True  # refuse what this machine has no room for
     max_batch: int = 1  # requests that share a round
+    own_heads: bool = False  # the target's MTP heads too, where it has any that can be read and there is room for them
 
 
 class MlxEngine:
@@ -198,7 +200,7 @@ class MlxEngine:
             yield progress(keeper.reused)
         keeper.restore()
         finished = keeper.reused
-        chunks = decoding.prefill(self._chunk, keeper.stops)
+        chunks = decoding.prefill(self._next_chunk, keeper.stops)
         began = time.perf_counter()
         while not job.is_cancelled and (more := next(chunks, None)) is not None:
             if more - finished == self._chunk:  # a shorter one says little of others
@@ -240,6 +242,10 @@ class MlxEngine:
     def _start_from(self, found: Curves) -> None:
         self.costs.start_from(found)
         self.pace.start_from(found)
+
+    def _next_chunk(self) -> int:
+        """Tokens of a prompt to read at once: fewer while several others wait for their round."""
+        return max(CPU_CHUNKS[0], self._chunk // SHARED_CHUNKS) if self._batch.is_waiting else self._chunk
 
     def _constraint(self, options: Options) -> Constraint | None:
         if options.grammar is None:
@@ -366,6 +372,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
     `limits`: of the prefix cache; None for none. `desk`: where others find it.
     """
     began = time.monotonic()
+    pair = _with_own_heads(pair)
     limit = _check_room(pair) if pair.guard_memory else None
     target = load.load_target(pair.target, pair.precision, trust_code=pair.trust_code)
     tokeniser = Tokeniser(pair.target)
@@ -373,7 +380,13 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
     drafters: dict[Mode, Drafter] = {}
     parts: dict[Mode, str] = {}
     for path in pair.drafters:
-        drafter = load.load_drafter(path, target, pair.precision, sample=sample, beside=pair.target)
+        try:
+            drafter = load.load_drafter(path, target, pair.precision, sample=sample, beside=pair.target)
+        except (UnsupportedModel, PairMismatch) as error:
+            if not pair.own_heads or path != pair.target:
+                raise
+            logger.warning("%s; they are left out", error.message)
+            continue
         drafters[drafter.mode] = drafter
         parts[drafter.mode] = drafter_part(path, drafter, target, pair.precision.drafter_bits)
     info = ModelInfo(
@@ -411,6 +424,19 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
         parts=parts,
         desk=desk,
     )
+
+
+def _with_own_heads(pair: Pair) -> Pair:
+    if not pair.own_heads or not heads.has(pair.target):
+        return pair
+    whole = replace(pair, drafters=(*pair.drafters, pair.target))
+    if pair.guard_memory:
+        try:
+            _check_room(whole)
+        except WontFit as error:
+            logger.warning("the MTP heads of %s are left out: %s", pair.target.name, error.message)
+            return pair
+    return whole
 
 
 def _open_prompts(pair: Pair, target: Target, info: ModelInfo, limits: CacheLimits | None) -> PromptCache | None:

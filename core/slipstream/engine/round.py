@@ -190,14 +190,15 @@ class Decoding:
         self._first_logits: mx.array | None = None
         self._room = min(options.max_tokens, target.context - len(self.tokens))  # tokens that may still come
 
-    def prefill(self, chunk: int, stops: Collection[int] = ()) -> Iterator[int]:
+    def prefill(self, chunk: int | Callable[[], int], stops: Collection[int] = ()) -> Iterator[int]:
         """Run what the cache does not hold of the prompt, `chunk` tokens at a time. Yields how many are done each time.
 
-        `stops`: numbers of tokens at which to yield as well.
+        `chunk`: a number, or what gives one each time. `stops`: numbers of tokens at which to yield as well.
         """
         prompt = self.tokens
         while (done := self._cache.length) < len(prompt):
-            tokens = prompt[done : min(done + chunk, *(stop for stop in stops if stop > done), len(prompt))]
+            size = chunk if isinstance(chunk, int) else chunk()
+            tokens = prompt[done : min(done + size, *(stop for stop in stops if stop > done), len(prompt))]
             is_last = done + len(tokens) == len(prompt)
             forward = self._target.forward(
                 mx.array(tokens, dtype=mx.int32), self._cache, self._drafters.taps, rows=1 if is_last else 0

@@ -153,7 +153,7 @@ def _runs_each(plain: Call, switch: Switch) -> Call:
         ]
         if isinstance(outputs[0], tuple):  # beside the hidden states, what a later layer is given again
             hidden, *others = zip(*outputs, strict=True)
-            return (mx.concatenate(hidden, axis=1), *(Rows(values, widths) for values in others))
+            return (mx.concatenate(list(hidden), axis=1), *(Rows(values, widths) for values in others))
         return mx.concatenate(outputs, axis=1)
 
     return call

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 EMBEDDING_TAP = -1  # the input of the first layer, after the embedding scale
 TOLERANCE = 1e-2  # of the largest logit: what half-precision arithmetic in another order may change
+EARLY = 8  # layers of several rows, which Python describes for long enough to let the device begin with them
 _CONTEXT_KEYS = ("max_position_embeddings", "max_sequence_length", "model_max_length", "n_positions", "seq_length")
 
 
@@ -216,7 +217,7 @@ class Target:
             cache.start(width, noted=True)
         self._switch.is_on = True
         try:
-            with noting(), self._recorder.recording(taps) as recorded:
+            with noting(), self._recorder.recording(taps, starts_early=True) as recorded:
                 out: mx.array = parts.body(mx.concatenate([tokens for tokens, _ in rows])[None], cache=layers)
         finally:
             self._switch.is_on = False
@@ -336,15 +337,16 @@ class _Recorder:
         self.wanted: frozenset[int] = frozenset()
         self.rows: dict[int, mx.array] = {}
         self.calls: Counter[int] = Counter()  # of each layer, in this forward
+        self.starts_early = False  # the device, while Python still describes later layers
 
     @contextmanager
-    def recording(self, taps: Sequence[int]) -> Generator[dict[int, mx.array]]:
-        self.wanted, self.rows, self.calls = frozenset(taps), {}, Counter()
+    def recording(self, taps: Sequence[int], *, starts_early: bool = False) -> Generator[dict[int, mx.array]]:
+        self.wanted, self.rows, self.calls, self.starts_early = frozenset(taps), {}, Counter(), starts_early
         try:
             yield self.rows
         finally:
             # The arrays must not outlive the round: they would pin its whole graph.
-            self.wanted, self.rows = frozenset(), {}
+            self.wanted, self.rows, self.starts_early = frozenset(), {}, False
 
 
 def _tap(layer: nn.Module, index: int, count: int, recorder: _Recorder) -> None:
@@ -361,6 +363,8 @@ def _tap(layer: nn.Module, index: int, count: int, recorder: _Recorder) -> None:
                 recorder.rows[step - 1] = args[0]
             if step in recorder.wanted:
                 recorder.rows[step] = out[0] if isinstance(out, tuple) else out
+        if recorder.starts_early and (index + 1) % EARLY == 0:
+            mx.async_eval(out[0] if isinstance(out, tuple) else out)
         return out
 
     layer.__class__ = type(f"Tapped{plain.__name__}", (plain,), {"__call__": call})
