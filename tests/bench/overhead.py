@@ -17,7 +17,7 @@ prepare()
 import argparse  # noqa: E402 - MLX must find its BLAS first
 import time  # noqa: E402
 from collections import defaultdict  # noqa: E402
-from collections.abc import Callable, Iterator  # noqa: E402
+from collections.abc import Callable, Generator  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -63,7 +63,7 @@ class Profile:
         return timed
 
     @contextmanager
-    def inside(self, part: str) -> Iterator[None]:
+    def inside(self, part: str) -> Generator[None]:
         self._borders[self._stack[-1]] += 1
         self.settle()
         self._stack.append(part)

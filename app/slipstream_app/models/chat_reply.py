@@ -11,7 +11,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from slipstream.errors import SlipstreamError
-from slipstream.events import Delta, Done, Event, Failed, Finish, Prefill, Queued, decode_tps
+from slipstream.events import Delta, Done, Event, Failed, Finish, Measured, Prefill, Queued, decode_tps
 from slipstream.measure.result import options_json
 from slipstream.prompt.output import Content, OutputParser, Part, Thinking, ToolArguments, ToolCut, ToolEnd, ToolStart
 from slipstream.prompt.reasoning import ReasoningCounter
@@ -220,6 +220,8 @@ class Reply(QObject):
                 return
             case Failed(error):
                 self._fail(error)
+                return
+            case Measured():  # of a calibration, which answers nobody
                 return
         self.changed.emit()
 

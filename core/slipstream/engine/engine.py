@@ -106,7 +106,8 @@ class MlxEngine:
             self._start_from(found.curves)
             # For as long as this engine lives: another chunk rounds differently.
             fitting = found.curves.chunk(CANCEL_MS)
-            self._chunk = fitting if fitting in self._chunks else self._chunk
+            if fitting is not None and fitting in self._chunks:
+                self._chunk = fitting
 
     def run(self, job: Job) -> Iterator[Event]:
         match job.work:

@@ -27,7 +27,7 @@ class QuantisedCache(mlx_caches.QuantizedKVCache):
         super().__init__(group_size=KV_GROUPS[-1], bits=bits)
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> Any:
-        if self.keys is None:
+        if self.empty():
             sizes = (keys.shape[-1], values.shape[-1])
             self.group_size = next(group for group in KV_GROUPS if not any(size % group for size in sizes))
         return super().update_and_fetch(keys, values)
