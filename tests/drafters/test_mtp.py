@@ -182,6 +182,7 @@ def test_drafts_are_the_specifications(family: str) -> None:
         before = np.concatenate([before, hidden])
     assert ints(ours.tokens) == tokens[len(TEXT) + 1 :]
     assert ours.confidence is not None
+    assert ours.logits is not None
     assert mx.allclose(ours.confidence, mx.max(mx.softmax(ours.logits, axis=-1), axis=-1))
 
 

@@ -99,7 +99,7 @@ def run_heads(family: str, count: int) -> None:
 
 def run_lookup(family: str, count: int) -> None:
     # The bias makes the answer go round in circles, and the noise break out of them.
-    bias = dict.fromkeys(CIRCLE, 7.0)
+    bias: dict[int, float] = dict.fromkeys(CIRCLE, 7.0)
     options = Options(temperature=0.6, max_tokens=count, seed=3, logit_bias=bias)
     kept = list(lockstep(family, lambda _: Lookup(2, 3), options))
     assert 0 in kept

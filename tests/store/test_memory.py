@@ -235,6 +235,9 @@ def test_a_gguf_is_counted_without_converting_it(tmp_path: Path) -> None:
         assert counted.elements == of_folder(folder).elements
         ours, theirs = (memory.fit(each, context=256) for each in (counted, folder))
         assert (ours.target, ours.kv, ours.longest_context) == (theirs.target, theirs.kv, theirs.longest_context)
+    drafter = tiny_gguf()
+    drafter.metadata["general.architecture"] = "dspark"
+    assert of_gguf(drafter.write(tmp_path / "drafter.gguf")).elements == of_gguf(tmp_path / "llama.gguf").elements
     packed = tiny_gguf()
     packed.tensors["blk.0.attn_q.weight"].kind = "Q4_K"
     with pytest.raises(UnsupportedModel, match="is Q4_K"):

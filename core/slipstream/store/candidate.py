@@ -10,8 +10,8 @@ from statistics import median
 from typing import Any
 
 from slipstream.errors import ModelIncomplete
-from slipstream.models.gguf_architecture import Decoder, module_names
-from slipstream.models.gguf_header import byte_count, read_header
+from slipstream.models.gguf_architecture import DRAFTER_GGUFS, Decoder, module_names
+from slipstream.models.gguf_header import Header, byte_count, read_header
 from slipstream.store import files, heads
 
 DRAFTER_BITS = 4  # to which drafters are packed on Metal, as in the engine
@@ -72,10 +72,16 @@ def _of_heads(config: Mapping[str, Any]) -> Mapping[str, Any]:
 def of_gguf(file: Path) -> Candidate:
     """A GGUF file, without converting it. Raises what reading its header raises, and UnsupportedModel."""
     header = read_header(file)
+    config = {} if header.text("general.architecture") in DRAFTER_GGUFS else _config_of(header)
+    sizes = {name: byte_count(file, name, tensor.kind, tensor.shape) for name, tensor in header.tensors.items()}
+    elements = sum(math.prod(tensor.shape) for tensor in header.tensors.values())
+    return Candidate(config, sum(sizes.values()), elements, 2, _in_flight(list(sizes.values())))
+
+
+def _config_of(header: Header) -> dict[str, Any]:
     decoder = Decoder.read(header)
     module_names(header, decoder)
-    sizes = {name: byte_count(file, name, tensor.kind, tensor.shape) for name, tensor in header.tensors.items()}
-    config = {
+    return {
         "model_type": decoder.kind,
         "hidden_size": decoder.hidden,
         "intermediate_size": decoder.intermediate,
@@ -86,8 +92,6 @@ def of_gguf(file: Path) -> Candidate:
         "vocab_size": decoder.vocabulary,
         "max_position_embeddings": decoder.context,
     }
-    elements = sum(math.prod(tensor.shape) for tensor in header.tensors.values())
-    return Candidate(config, sum(sizes.values()), elements, 2, _in_flight(list(sizes.values())))
 
 
 def _candidate(config: Mapping[str, Any], tensors: Sequence[tuple[str, files.Tensor]]) -> Candidate:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipstream.errors import ModelIncomplete
 from slipstream.store import files
 from slipstream.store.files import Tensor
 
@@ -50,5 +51,5 @@ def has(folder: Path) -> bool:
     """Whether there are any. False for what cannot be read."""
     try:
         return bool(find(folder))
-    except (OSError, files.ModelIncomplete):
+    except (OSError, ModelIncomplete):
         return False
