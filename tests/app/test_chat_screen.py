@@ -27,8 +27,8 @@ from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.chat import ChatScreen
 from slipstream_app.widgets.code_card import CodeCard
 from slipstream_app.widgets.composer import PASTE_CHARACTERS
-from slipstream_app.widgets.message import Ask
 from slipstream_app.widgets.prose import Prose
+from slipstream_app.widgets.shown import Ask
 from slipstream_app.widgets.transcript import MAX_LIVE, Transcript
 
 FAKE = PairChoice("a scripted model", "/nowhere/fake-model")
@@ -310,9 +310,9 @@ def test_verify_shows_its_verdict_beside_the_answer(loaded: ChatScreen, engine: 
 def test_why_this_speed_has_a_letter_for_each_source(loaded: ChatScreen, engine: FakeEngine, wait: Wait) -> None:
     engine.script = Script(pieces=("M", "DDDm", "DDDDDDDDDDDDDDDDDm"))
     ask(loaded, wait)
-    loaded.show_why(loaded.chats.path[-1].id)
-    wait(lambda: loaded._why is not None and loaded._why.isVisible())
-    popover = loaded._why
+    loaded.why.show(loaded.chats.path[-1])
+    wait(lambda: loaded.why.popover is not None and loaded.why.popover.isVisible())
+    popover = loaded.why.popover
     assert popover is not None
     assert popover.text.toPlainText() == "MMDDDDMmDDDDDDDDDDDDDDDDDDMm"
     assert popover.rounds.value.text() == "2"
@@ -491,9 +491,9 @@ def test_delete_is_undone_and_export_comes_back(loaded: ChatScreen, wait: Wait, 
     ask(loaded, wait, "keep me")
     chat = loaded.chats.chat
     assert chat is not None
-    loaded.write_chat(chat, tmp_path / "chat.md", is_json=False)
+    loaded.exchange.write(chat, tmp_path / "chat.md", is_json=False)
     assert "## Assistant\n\nOne, two, three" in (tmp_path / "chat.md").read_text()
-    loaded.write_chat(chat, tmp_path / "chat.json", is_json=True)
+    loaded.exchange.write(chat, tmp_path / "chat.json", is_json=True)
     loaded.commands()["chat.delete"]()
     assert loaded.undo_bar.isVisible()
     assert loaded.chats.chat is None
@@ -501,11 +501,11 @@ def test_delete_is_undone_and_export_comes_back(loaded: ChatScreen, wait: Wait, 
     loaded.chats.undo_delete()
     assert not loaded.undo_bar.isVisible()
     assert loaded.chats.chat == chat
-    loaded.read_chat(tmp_path / "chat.json")
+    loaded.exchange.read(tmp_path / "chat.json")
     assert loaded.chats.chat != chat
     assert [message.text for message in loaded.chats.path] == ["keep me", "One, two, three"]
     (tmp_path / "chat.json").write_text("{}")
-    loaded.read_chat(tmp_path / "chat.json")
+    loaded.exchange.read(tmp_path / "chat.json")
     assert "no exported chat" in loaded.composer.note.text()
 
 

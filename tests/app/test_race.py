@@ -37,7 +37,7 @@ def screen(qtbot: QtBot, context: AppContext) -> Iterator[RaceScreen]:
     made = RaceScreen(context)
     qtbot.addWidget(made)
     made.resize(1000, 700)
-    made.trials.setValue(2)
+    made.setup.trials.setValue(2)
     made.show()
     yield made
     made.closing()
@@ -61,8 +61,8 @@ def run(qtbot: QtBot, screen: RaceScreen) -> None:
 
 
 def test_without_a_model_it_offers_one(qtbot: QtBot, screen: RaceScreen) -> None:
-    assert screen.notice.text() == "No model is loaded."
-    assert not screen.start.isEnabled()
+    assert screen.notice.words.text() == "No model is loaded."
+    assert not screen.setup.start.isEnabled()
     assert screen.commands() == {}
     screen.toggle()
     assert not screen.runner.is_running
@@ -72,17 +72,17 @@ def test_an_identical_race_claims_its_speed_with_its_spread(
     qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
 ) -> None:
     engine.script = SAME
-    assert screen.arms == (Mode.BASELINE, Mode.DSPARK)
+    assert screen.setup.arms == (Mode.BASELINE, Mode.DSPARK)
     assert "race.toggle" in screen.commands()
     run(qtbot, screen)
     assert screen.result is not None
     assert screen.result.race.verdict is Verdict.IDENTICAL
-    assert screen.grade.text() == "Identical output, 9 tokens, 2 of 2 comparisons"
-    assert "DSpark" in screen.sentence.text()
+    assert screen.verdict.grade.text() == "Identical output, 9 tokens, 2 of 2 comparisons"
+    assert "DSpark" in screen.verdict.sentence.text()
     assert "×" in screen.cards[Mode.DSPARK].against.value.text()
     assert screen.cards[Mode.DSPARK].badge.text() == "Fastest"
     assert screen.cards[Mode.BASELINE].shown == "abcdefghi"
-    assert not screen.marked.isVisible()
+    assert not screen.verdict.marked.isVisible()
     # Warm-up runs come first, then the order rotates.
     asked = [job.request.options.mode for job in engine.jobs]
     plain, draft = Mode.BASELINE, Mode.DSPARK
@@ -104,12 +104,12 @@ def test_different_output_hides_the_speed_and_offers_no_winner(
 ) -> None:
     engine.script = by_mode(("abc", "def"), tuple("abcdefghi"))  # ends too early
     run(qtbot, screen)
-    assert screen.grade.text() == "Different"
-    assert screen.grade.property("role") == "bad"
-    assert "no speed-up is claimed" in screen.sentence.text()
-    assert "×" not in screen.sentence.text()
+    assert screen.verdict.grade.text() == "Different"
+    assert screen.verdict.grade.property("role") == "bad"
+    assert "no speed-up is claimed" in screen.verdict.sentence.text()
+    assert "×" not in screen.verdict.sentence.text()
     assert not screen.cards[Mode.DSPARK].against.isVisible()
-    assert not screen.use.isVisible()
+    assert not screen.verdict.use.isVisible()
 
 
 def test_plain_that_does_not_repeat_itself_is_said(
@@ -121,25 +121,25 @@ def test_plain_that_does_not_repeat_itself_is_said(
 
     engine.script = unsteady
     run(qtbot, screen)
-    assert "Plain decoding does not repeat itself" in screen.sentence.text()
+    assert "Plain decoding does not repeat itself" in screen.verdict.sentence.text()
     assert screen.cards[Mode.BASELINE].badge.text() == "Does not repeat itself"
-    assert not screen.use.isVisible()
+    assert not screen.verdict.use.isVisible()
 
 
 def test_it_stops_and_concludes_nothing(
     qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
 ) -> None:
     engine.script = Script(pieces=("word ",) * 1000, round_s=0.01)
-    screen.tokens.setValue(8000)
+    screen.setup.tokens.setValue(8000)
     screen.toggle()
     qtbot.waitUntil(lambda: screen.cards[Mode.BASELINE].shown.startswith("word"), timeout=5000)
-    assert screen.start.text() == "Stop"
-    assert screen.progress.isVisible()
+    assert screen.setup.start.text() == "Stop"
+    assert screen.notice.bar.isVisible()
     screen.toggle()
     qtbot.waitUntil(lambda: not screen.runner.is_running, timeout=5000)
-    assert "Nothing is concluded" in screen.notice.text()
+    assert "Nothing is concluded" in screen.notice.words.text()
     assert screen.result is None
-    assert screen.start.isEnabled()  # and it can start anew
+    assert screen.setup.start.isEnabled()  # and it can start anew
     engine.script = SAME
     run(qtbot, screen)
     assert screen.result is not None
@@ -151,20 +151,20 @@ def test_an_engine_that_breaks_ends_the_race_with_a_sentence(
     engine.script = Script(pieces=tuple("abc"), fails_after=(1, EngineFaulted("the model failed; reload it")))
     screen.toggle()
     qtbot.waitUntil(lambda: not screen.runner.is_running, timeout=5000)
-    assert "the model failed; reload it" in screen.notice.text()
+    assert "the model failed; reload it" in screen.notice.words.text()
     engine.script = SAME
     run(qtbot, screen)
     assert screen.result is not None
 
 
 def test_one_arm_alone_is_no_race(qtbot: QtBot, screen: RaceScreen, ready: AppContext) -> None:
-    screen.arm_buttons[Mode.DSPARK].click()
-    assert screen.arms == (Mode.BASELINE,)
-    assert "two arms" in screen.notice.text()
-    assert not screen.start.isEnabled()
-    screen.arm_buttons[Mode.LOOKUP].click()
-    assert screen.start.isEnabled()
-    assert not screen.arm_buttons[Mode.BASELINE].isEnabled()
+    screen.setup.arm_buttons[Mode.DSPARK].click()
+    assert screen.setup.arms == (Mode.BASELINE,)
+    assert "two arms" in screen.notice.words.text()
+    assert not screen.setup.start.isEnabled()
+    screen.setup.arm_buttons[Mode.LOOKUP].click()
+    assert screen.setup.start.isEnabled()
+    assert not screen.setup.arm_buttons[Mode.BASELINE].isEnabled()
 
 
 def test_the_replay_plays_the_recorded_times(
@@ -177,9 +177,9 @@ def test_the_replay_plays_the_recorded_times(
     firsts = [text for text, _ in screen.replay.at(0.0)]
     assert firsts == ["a", "abc"]
     assert Replay(()).seconds == 0
-    screen.replay_button.click()
-    assert "separate runs" in screen.notice.text()
-    qtbot.waitUntil(lambda: screen.replay_button.text() == "Replay side by side", timeout=5000)
+    screen.verdict.replay.click()
+    assert "separate runs" in screen.notice.words.text()
+    qtbot.waitUntil(lambda: screen.verdict.replay.text() == "Replay side by side", timeout=5000)
     assert screen.cards[Mode.BASELINE].shown == "abcdefghi"
 
 
@@ -191,17 +191,17 @@ def test_with_less_motion_the_replay_jumps(
     ready.settings.set("appearance/reduce_motion", True)
     screen.play()
     assert "9 tokens after" in screen.cards[Mode.BASELINE].state.text()
-    assert screen.replay_button.text() == "Replay side by side"
+    assert screen.verdict.replay.text() == "Replay side by side"
 
 
 def test_the_report_is_copied_and_saved(
     qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine, tmp_path: Path
 ) -> None:
     engine.script = SAME
-    screen.temperature.setValue(0.7)
-    screen.seed.setValue(11)
+    screen.setup.temperature.setValue(0.7)
+    screen.setup.seed.setValue(11)
     run(qtbot, screen)
-    screen.copy.click()
+    screen.verdict.copy.click()
     assert QApplication.clipboard().text().startswith("# Race: fake-model")
     screen.save_to(tmp_path / "race.json")
     told = json.loads((tmp_path / "race.json").read_text())
@@ -213,11 +213,11 @@ def test_the_report_is_copied_and_saved(
 
 def test_the_winner_is_used(qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine) -> None:
     engine.script = SAME
-    screen.arm_buttons[Mode.DSPARK].click()
-    screen.arm_buttons[Mode.LOOKUP].click()
+    screen.setup.arm_buttons[Mode.DSPARK].click()
+    screen.setup.arm_buttons[Mode.LOOKUP].click()
     run(qtbot, screen)
-    assert screen.use.text() == "Use Lookup"
-    screen.use.click()
+    assert screen.verdict.use.text() == "Use Lookup"
+    screen.verdict.use.click()
     assert ready.settings.text("performance/mode") == "lookup"
     assert ready.banners.current is not None
 
@@ -237,14 +237,14 @@ def test_connected_clients_are_not_raced_beside(
         assert ready.server.clients == 1
         screen.toggle()
         assert not screen.runner.is_running
-        assert "results would be disturbed" in screen.notice.text()
+        assert "results would be disturbed" in screen.notice.words.text()
         engine.script = SAME
-        screen.second.click()  # Run anyway
+        screen.notice.second.click()  # Run anyway
         assert screen.runner.is_running
     qtbot.waitUntil(lambda: screen.result is not None, timeout=20_000)
     assert screen.result is not None
     assert screen.result.plan.marks[0] == "1 clients were connected"
-    assert "clients were connected" in screen.marked.text()
+    assert "clients were connected" in screen.verdict.marked.text()
     assert "Marked: 1 clients were connected" in screen.report_text(as_json=False)
 
 
@@ -262,10 +262,10 @@ def test_requests_that_come_in_between_mark_the_race(
 def test_a_prompt_from_elsewhere_is_taken_over(qtbot: QtBot, screen: RaceScreen, ready: AppContext) -> None:
     screen.visited("Why is the sky blue?")
     assert screen.plan().questions[0].text == "Why is the sky blue?"
-    assert screen.own.isVisible()
-    screen.own.setPlainText(" ")
-    assert not screen.start.isEnabled()
-    assert "Write what every arm" in screen.notice.text()
+    assert screen.setup.own.isVisible()
+    screen.setup.own.setPlainText(" ")
+    assert not screen.setup.start.isEnabled()
+    assert "Write what every arm" in screen.notice.words.text()
 
 
 def test_p15_closing_during_a_race_ends_its_thread(
@@ -298,13 +298,13 @@ def test_a_real_race_at_a_temperature(qtbot: QtBot, qapp: object, tmp_path: Path
     screen.show()
     try:
         session.load(PairChoice("tiny", str(folder)))
-        qtbot.waitUntil(lambda: screen.arms == (Mode.BASELINE, Mode.LOOKUP), timeout=60_000)
-        screen.tokens.setValue(12)
-        screen.trials.setValue(2)
-        screen.temperature.setValue(0.8)
-        screen.seed.setValue(3)
+        qtbot.waitUntil(lambda: screen.setup.arms == (Mode.BASELINE, Mode.LOOKUP), timeout=60_000)
+        screen.setup.tokens.setValue(12)
+        screen.setup.trials.setValue(2)
+        screen.setup.temperature.setValue(0.8)
+        screen.setup.seed.setValue(3)
         run(qtbot, screen)
-        assert screen.result is not None, screen.notice.text()
+        assert screen.result is not None, screen.notice.words.text()
         assert screen.result.race.verdict is Verdict.IDENTICAL
         assert screen.result.race.repeats is Verdict.IDENTICAL
         assert screen.cards[Mode.LOOKUP].shown == screen.cards[Mode.BASELINE].shown

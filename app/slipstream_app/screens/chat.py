@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QHBoxLayout,
-    QMessageBox,
-    QSplitter,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
 from slipstream.events import Status
 from slipstream_app.bridge.pair import BUILT_IN
-from slipstream_app.history import HistoryError, Hit, Message, Problem, State
-from slipstream_app.models import chat_prompt
+from slipstream_app.history import Hit, Message, Problem, State
 from slipstream_app.models.chat import Chats
-from slipstream_app.models.chat_files import as_json, as_markdown, import_json
 from slipstream_app.models.chat_list import ChatList
 from slipstream_app.models.chat_prompt import Count, Prompter, Shortened
-from slipstream_app.models.chat_speed import explain
 from slipstream_app.screens.base import AppContext, Entry, Screen
+from slipstream_app.screens.chat_exchange import ChatExchange
+from slipstream_app.screens.chat_why import WhySpeed
 from slipstream_app.theme import L, S
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.chat_bars import FindBar, OfferBar
 from slipstream_app.widgets.chat_start import ChatStart
 from slipstream_app.widgets.composer import Composer
-from slipstream_app.widgets.message import Again, Ask, Shown
+from slipstream_app.widgets.drop_turns import DropTurns
 from slipstream_app.widgets.parameters import ParametersDrawer
 from slipstream_app.widgets.sessions_list import SessionsList
-from slipstream_app.widgets.speed_popover import SpeedPopover
+from slipstream_app.widgets.shown import Again, Ask, Shown
 from slipstream_app.widgets.transcript import Transcript
 
 LIST_WIDTH = 220
@@ -63,10 +52,8 @@ class ChatScreen(Screen):
         self.drawer.hide()
         self._is_closed = False
         self._editing: int | None = None
-        self._why: SpeedPopover | None = None
-        self._why_message: Message | None = None
-        self._why_ticket = 0
-        self._found: int | None = None  # the message that Find showed last
+        self.why = WhySpeed(theme, app.session, app.history, self.prompter, self)
+        self.exchange = ChatExchange(app.history, app.banners, self)
         self._lay_out()
         self._connect()
         self._on_status(app.session.status)
@@ -132,7 +119,9 @@ class ChatScreen(Screen):
         chats.verified.connect(self._on_verified)
         chats.deleted.connect(self._on_deleted)
         chats.delete_settled.connect(self.undo_bar.hide)
-        self.prompter.answered.connect(self._on_pieces)
+        self.why.refused.connect(self.composer.say)
+        self.exchange.refused.connect(self.composer.say)
+        self.exchange.imported.connect(self._on_imported)
         self.transcript.asked.connect(self._on_asked)
         self.start.prompt_chosen.connect(self.composer.set_text)
         self.start.load_asked.connect(self._on_load)
@@ -155,7 +144,7 @@ class ChatScreen(Screen):
         self.list.chosen.connect(self.open_chat)
         self.list.renamed.connect(chats.rename)
         self.list.delete_asked.connect(chats.delete)
-        self.list.export_asked.connect(self.export_chat)
+        self.list.export_asked.connect(self.exchange.export)
 
     # As a screen.
 
@@ -170,7 +159,7 @@ class ChatScreen(Screen):
         answers = [message for message in path if message.role == "assistant"]
         found: dict[str, Callable[[], object]] = {
             "chat.new": self.new_chat,
-            "chat.import": self.import_chat,
+            "chat.import": self.exchange.choose,
             "chat.search_all": self.list.focus_search,
             "chat.parameters": self.toggle_parameters,
         }
@@ -371,20 +360,8 @@ class ChatScreen(Screen):
             self.composer.say(self.tr("The last message alone has {0} tokens; shorten it.").format(shortened.tokens))
             return
         dropped = [self.chats.tree[one] for one in shortened.dropped]
-        box = QMessageBox(self)
-        box.setObjectName("drop-turns")
-        box.setText(self.tr("Send the oldest %n message(s) no longer?", None, len(dropped)))
-        lines = [f"{'→' if one.role == 'user' else '←'} {' '.join(one.text.split())[:70]}" for one in dropped]
-        shown = lines if len(lines) <= 12 else [*lines[:6], "…", *lines[-5:]]
-        box.setInformativeText(
-            "\n".join(shown)
-            + "\n\n"
-            + self.tr("They stay in the chat. {0} tokens are left to send.").format(f"{shortened.tokens:,}")
-        )
-        drop = box.addButton(self.tr("Drop"), QMessageBox.ButtonRole.AcceptRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
-        drop.clicked.connect(lambda: self.chats.drop(shortened))
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box = DropTurns(dropped, shortened.tokens, self)
+        box.agreed.connect(lambda: self.chats.drop(shortened))
         box.open()
 
     @Slot(object)
@@ -399,7 +376,7 @@ class ChatScreen(Screen):
         plain: dict[str, Callable[[int], object]] = {
             Ask.EDIT: self._edit,
             Ask.BRANCH: chats.branch,
-            Ask.WHY: self.show_why,
+            Ask.WHY: lambda message: self.why.show(chats.tree[message]),
             Ask.VERIFY: self._verify,
             Ask.CANCEL_VERIFY: chats.cancel_verify,
             Ask.RESUME: self._resume,
@@ -478,34 +455,6 @@ class ChatScreen(Screen):
         if isinstance(outcome, SlipstreamError):
             self.composer.say(outcome.message)
 
-    def show_why(self, message: int) -> None:
-        info, trace = self.app.session.info, self.app.history.trace(message)
-        if trace is None:
-            self.composer.say(self.tr("This answer's tokens were not kept, so its speed cannot be explained."))
-            return
-        if info is None:
-            self.composer.say(self.tr("Load the model to see the tokens of this answer."))
-            return
-        tokens = [token for segment in trace["segments"] for token in segment["tokens"]]
-        self._why_message = self.chats.tree[message]
-        self._why_ticket = self.prompter.ask(info, lambda tokeniser: chat_prompt.pieces(tokeniser, tokens))
-
-    @Slot(int, object)
-    def _on_pieces(self, ticket: int, pieces: object) -> None:
-        message = self._why_message
-        if ticket != self._why_ticket or message is None or not isinstance(pieces, list):
-            return
-        self._why_message = None
-        trace = self.app.history.trace(message.id)
-        if trace is None:
-            return
-        speed = explain(trace, str(message.facts.get("mode", "auto")), list(message.facts.get("drafters", ())))
-        if self._why is None:
-            self._why = SpeedPopover(self.app.theme, self)
-        self._why.show_speed(speed, [str(piece) for piece in pieces])
-        self._why.show()
-        self._why.raise_()
-
     # Chats.
 
     @Slot()
@@ -549,52 +498,10 @@ class ChatScreen(Screen):
 
     def export_current(self) -> None:
         if self.chats.chat is not None:
-            self.export_chat(self.chats.chat)
+            self.exchange.export(self.chats.chat)
 
     @Slot(int)
-    def export_chat(self, chat: int) -> None:
-        row = self.app.history.chat(chat)
-        if row is None:
-            return
-        stem = "".join(char if char.isalnum() or char in " -_" else "-" for char in row.title).strip() or "chat"
-        kinds = f"{self.tr('Markdown')} (*.md);;JSON (*.json)"
-        name, kind = QFileDialog.getSaveFileName(self, self.tr("Export chat"), f"{stem}.md", kinds)
-        if name:
-            self.write_chat(chat, Path(name), is_json="json" in kind.lower() or name.endswith(".json"))
-
-    def write_chat(self, chat: int, path: Path, *, is_json: bool) -> None:
-        """Markdown of the branch that is shown, or JSON of every branch."""
-        row = self.app.history.chat(chat)
-        assert row is not None
-        if is_json:
-            text = json.dumps(as_json(self.app.history, chat), indent=1, ensure_ascii=False)
-        else:
-            messages = {message.id: message for message in self.app.history.messages(chat)}
-            branch: list[Message] = []
-            at = row.leaf
-            while at is not None:
-                branch.append(messages[at])
-                at = messages[at].parent
-            text = as_markdown(row.title, branch[::-1])
-        try:
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            self.composer.say(self.tr("{0} cannot be written ({1}).").format(path.name, error.strerror))
-
-    def import_chat(self) -> None:
-        name, _ = QFileDialog.getOpenFileName(self, self.tr("Import chat"), "", "JSON (*.json)")
-        if name:
-            self.read_chat(Path(name))
-
-    def read_chat(self, path: Path) -> None:
-        try:
-            chat = import_json(self.app.history, path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            self.composer.say(self.tr("{0} cannot be read ({1}).").format(path.name, error))
-            return
-        except HistoryError as error:
-            self.composer.say(str(error))
-            return
+    def _on_imported(self, chat: int) -> None:
         self._on_list()
         self.chats.open(chat)
 
@@ -605,21 +512,16 @@ class ChatScreen(Screen):
 
     @Slot()
     def find_next(self) -> None:
-        words = self.find_bar.words.text().strip().lower()
-        if not words:
+        if not self.find_bar.wanted:
             self.show_find()
             return
-        hits = [message.id for message in self.chats.path if words in message.text.lower()]
-        if not hits:
-            self.find_bar.note.say(self.tr("Nothing found"))
+        found = self.find_bar.next_in(self.chats.path)
+        if found is None:
             return
-        at = (hits.index(self._found) + 1) % len(hits) if self._found in hits else 0
-        self._found = hits[at]
-        self.find_bar.note.say(self.tr("{0} of {1}").format(at + 1, len(hits)))
-        self.transcript.show_message(self._found)
-        widget = self.transcript.widget_of(self._found)
+        self.transcript.show_message(found)
+        widget = self.transcript.widget_of(found)
         if widget is not None:
-            widget.find_text(words)
+            widget.find_text(self.find_bar.wanted)
 
     # Keys and sizes.
 

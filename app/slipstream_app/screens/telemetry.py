@@ -30,10 +30,10 @@ from slipstream_app.models.telemetry import ALL, Figures, RoundPoint, Telemetry,
 from slipstream_app.models.telemetry_history import KEPT_DAYS, DayRow, history_csv
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.theme import L, M, S
-from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.charts import CostChart, PositionChart, RoundStrip, SpeedChart
 from slipstream_app.widgets.panel import Figure, Panel, Words, button, wrapped
 from slipstream_app.widgets.peak_bar import Part, StackBar
+from slipstream_app.widgets.saving import save_text
 from slipstream_app.widgets.sections import Sections
 
 logger = logging.getLogger(__name__)
@@ -425,13 +425,7 @@ class TelemetryScreen(Screen):
         """The rounds of the chosen source, or the history when that is shown."""
         is_history = self.sections.index == HISTORY
         text = history_csv(self._days) if is_history else rounds_csv(self._telemetry.rounds(self._chosen))
-        try:
-            file.write_text(text, encoding="utf-8")
-        except OSError as error:
-            words = self.tr("{0} could not be written: {1}").format(file.name, error.strerror or str(error))
-            self.app.banners.show(Banner("export", Kind.ERROR, words))
-        else:
-            self.app.banners.show(Banner("export", Kind.INFO, self.tr("Exported to {0}").format(file)))
+        save_text(self.app.banners, file, text)
 
 
 def _table(heads: tuple[str, ...], name: str) -> QTableWidget:

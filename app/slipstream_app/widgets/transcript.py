@@ -14,7 +14,8 @@ from slipstream_app.history import State
 from slipstream_app.markdown import split
 from slipstream_app.models.chat_reply import Reply
 from slipstream_app.theme import XL, L, M, Theme
-from slipstream_app.widgets.message import MessageWidget, Shown
+from slipstream_app.widgets.message import MessageWidget
+from slipstream_app.widgets.shown import Shown
 
 MAX_LIVE = 60  # message widgets
 FOLLOW_PX = 48  # so near the end, the view follows it

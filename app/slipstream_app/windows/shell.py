@@ -30,6 +30,7 @@ from slipstream_app.theme import Theme
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.entry import Entry
 from slipstream_app.widgets.palette import Palette
+from slipstream_app.widgets.saving import save_text
 from slipstream_app.windows.actions import written
 from slipstream_app.windows.main_window import MainWindow
 from slipstream_app.windows.opening import pair_of, place_of
@@ -176,12 +177,7 @@ class Shell(QObject):
         from slipstream_app.report import report
 
         session = self.app.session
-        try:
-            Path(name).write_text(report(session.status, session.choice, self.app.settings), encoding="utf-8")
-        except OSError as error:
-            self.app.banners.show(
-                Banner("report", Kind.ERROR, self.tr("The report could not be saved: {0}").format(error.strerror))
-            )
+        save_text(self.app.banners, Path(name), report(session.status, session.choice, self.app.settings))
 
     def open_url(self, url: QUrl) -> None:
         """What macOS hands over; anything unknown only brings the window to the front."""
