@@ -22,7 +22,8 @@ from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.server import ServerOn, ServerOptions
 from slipstream_app.bridge.session import Session
 from slipstream_app.main import make_context
-from slipstream_app.models import power
+from slipstream_app.models import race as models_race
+from slipstream_app.models.conditions import Conditions, Level
 from slipstream_app.models.race import Replay
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.race import RaceScreen
@@ -278,14 +279,60 @@ def test_p15_closing_during_a_race_ends_its_thread(
     qtbot.waitUntil(lambda: not screen.runner.is_running, timeout=2000)
 
 
-@pytest.mark.parametrize(("status", "online", "told"), [("Discharging", "0", True), ("Charging", "1", False)])
-def test_the_battery_is_noticed(tmp_path: Path, status: str, online: str, told: bool) -> None:
-    for name, kind, field, value in (("BAT0", "Battery", "status", status), ("AC", "Mains", "online", online)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "type").write_text(f"{kind}\n")
-        (tmp_path / name / field).write_text(f"{value}\n")
-    assert power.on_battery(tmp_path) is told
-    assert not power.on_battery(tmp_path / "nothing")
+class Weather:
+    """Conditions from a list; the last one stays."""
+
+    def __init__(self, *found: Conditions) -> None:
+        self._left = list(found)
+
+    def __call__(self) -> Conditions:
+        return self._left.pop(0) if len(self._left) > 1 else self._left[0]
+
+
+def test_a_run_during_which_the_power_changed_is_made_again(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = SAME
+    mains, battery = Conditions(), Conditions(on_battery=True)
+    screen.runner._conditions = Weather(mains, mains, mains, battery, battery)  # during the second run
+    run(qtbot, screen)
+    assert screen.result is not None
+    asked = [job.request.options.mode for job in engine.jobs]
+    plain, draft = Mode.BASELINE, Mode.DSPARK
+    assert asked == [plain, draft, draft, plain, draft, draft, plain]
+    assert len(screen.result.race.disturbed) == 1
+    assert screen.result.plan.marks == (
+        "this machine ran on its battery",
+        "1 runs were repeated, as heat or power changed during them",
+    )
+    assert "Marked: this machine ran on its battery" in screen.report_text(as_json=False)
+
+
+def test_a_hot_machine_is_waited_for(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.script = SAME
+    monkeypatch.setattr(models_race, "COOL_LOOK_S", 0.01)
+    hot, cool = Conditions(Level.HIGH), Conditions(Level.NOMINAL)
+    screen.runner._conditions = Weather(hot, hot, cool)
+    run(qtbot, screen)
+    assert screen.result is not None
+    assert screen.result.plan.marks == ()
+    assert not screen.result.race.disturbed
+
+
+def test_auto_races_when_it_is_asked_for(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = SAME
+    screen.setup.arm_buttons[Mode.DSPARK].click()
+    screen.setup.arm_buttons[Mode.AUTO].click()
+    assert screen.setup.arms == (Mode.BASELINE, Mode.AUTO)
+    run(qtbot, screen)
+    assert screen.verdict.use.text() == "Use Auto"
+    screen.verdict.use.click()
+    assert ready.settings.text("performance/mode") == "auto"
+    assert ready.speedups.best("a scripted model") is not None
 
 
 def test_a_real_race_at_a_temperature(qtbot: QtBot, qapp: object, tmp_path: Path) -> None:

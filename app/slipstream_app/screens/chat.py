@@ -13,7 +13,9 @@ from slipstream.errors import SlipstreamError
 from slipstream.events import Status
 from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.history import Hit, Message, Problem, State
+from slipstream_app.models import chat_defaults
 from slipstream_app.models.chat import Chats
+from slipstream_app.models.chat_defaults import ChatDefaults
 from slipstream_app.models.chat_list import ChatList
 from slipstream_app.models.chat_prompt import Count, Prompter, Shortened
 from slipstream_app.screens.base import AppContext, Entry, Screen
@@ -28,6 +30,7 @@ from slipstream_app.widgets.drop_turns import DropTurns
 from slipstream_app.widgets.parameters import ParametersDrawer
 from slipstream_app.widgets.sessions_list import SessionsList
 from slipstream_app.widgets.shown import Again, Ask, Shown
+from slipstream_app.widgets.telemetry_drawer import TelemetryDrawer
 from slipstream_app.widgets.transcript import Transcript
 
 LIST_WIDTH = 220
@@ -42,7 +45,8 @@ class ChatScreen(Screen):
         super().__init__(app, parent)
         theme = app.theme
         self.prompter = Prompter(parent=self)
-        self.chats = Chats(app.session, app.history, self.prompter, self)
+        self.defaults = ChatDefaults(app.session, app.settings, app.speedups)
+        self.chats = Chats(app.session, app.history, self.prompter, self, base=self.defaults.parameters)
         self.list_model = ChatList(app.history, self)
         self.list = SessionsList(theme, self.list_model)
         self.transcript = Transcript(theme)
@@ -50,6 +54,8 @@ class ChatScreen(Screen):
         self.composer = Composer(theme)
         self.drawer = ParametersDrawer(theme)
         self.drawer.hide()
+        self.telemetry = TelemetryDrawer(theme, app.bus, app.telemetry)
+        self.telemetry.hide()
         self._is_closed = False
         self._editing: int | None = None
         self.why = WhySpeed(theme, app.session, app.history, self.prompter, self)
@@ -60,6 +66,7 @@ class ChatScreen(Screen):
         self._on_setting("chat/return_sends")
         self._on_opened()
         self._say_problem()
+        self.chats.expire(app.settings.number("chat/keep_days"))
         QTimer.singleShot(WARM_MS, self.prompter.warm)
 
     # Its parts.
@@ -97,6 +104,7 @@ class ChatScreen(Screen):
         row.setSpacing(0)
         row.addWidget(self.splitter, 1)
         row.addWidget(self.drawer)
+        row.addWidget(self.telemetry)
 
     def _connect(self) -> None:
         app, chats = self.app, self.chats
@@ -140,6 +148,8 @@ class ChatScreen(Screen):
         self.drawer.changed.connect(chats.set_parameters)
         self.drawer.save_asked.connect(chats.save_defaults)
         self.drawer.closed.connect(self.toggle_parameters)
+        self.telemetry.closed.connect(self.toggle_telemetry)
+        self.telemetry.all_asked.connect(self._on_all_telemetry)
         self.list.new_asked.connect(self.new_chat)
         self.list.chosen.connect(self.open_chat)
         self.list.renamed.connect(chats.rename)
@@ -162,6 +172,7 @@ class ChatScreen(Screen):
             "chat.import": self.exchange.choose,
             "chat.search_all": self.list.focus_search,
             "chat.parameters": self.toggle_parameters,
+            "chat.telemetry": self.toggle_telemetry,
         }
         if self.chats.chat is not None:
             found |= {"chat.export": self.export_current, "chat.delete": self.delete_current}
@@ -214,7 +225,7 @@ class ChatScreen(Screen):
         path = self.chats.path
         results = {str(one.facts.get("call_id")): one.text for one in path if one.role == "tool"}
         can_ask = self.app.session.info is not None and self.chats.reply is None
-        first_sent, open_thoughts = self.chats.first_sent, self.chats.open_thoughts
+        first_sent, open_thoughts, detail = self.chats.first_sent, self.chats.open_thoughts, self.app.settings.detail
         is_dropped = first_sent is not None
         out: list[Shown] = []
         for message in path:
@@ -229,6 +240,7 @@ class ChatScreen(Screen):
                 can_verify=bool(message.facts.get("timings", {}).get("output_tokens")),
                 open_thoughts=open_thoughts,
                 is_dropped=is_dropped,
+                detail=detail,
             )
             out.append(shown)
         return out
@@ -288,8 +300,15 @@ class ChatScreen(Screen):
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
-        if key == "chat/return_sends":
-            self.composer.set_return_sends(self.app.settings.flag(key))
+        match key:
+            case "chat/return_sends":
+                self.composer.set_return_sends(self.app.settings.flag(key))
+            case "general/detail":
+                self._show_path()
+            case _ if key in chat_defaults.KEYS:
+                self._on_parameters()
+            case _:
+                pass
 
     def _say_problem(self) -> None:
         sentences = {
@@ -478,11 +497,27 @@ class ChatScreen(Screen):
     @Slot()
     def _on_parameters(self) -> None:
         self.drawer.show_parameters(self.chats.parameters, self.chats.defaults)
+        self.drawer.show_slower(self.defaults.slower())
+
+    @Slot()
+    def toggle_telemetry(self) -> None:
+        """One drawer at a time: there is room for no more."""
+        is_shown = self.telemetry.isHidden()
+        if is_shown and not self.drawer.isHidden():
+            self.toggle_parameters()
+        self.telemetry.setVisible(is_shown)
+        self._fit_list()
+
+    @Slot()
+    def _on_all_telemetry(self) -> None:
+        self.app.navigator.go("telemetry")
 
     @Slot()
     def toggle_parameters(self) -> None:
         self.drawer.flush()
         is_shown = self.drawer.isHidden()
+        if is_shown:
+            self.telemetry.hide()
         self.drawer.setVisible(is_shown)
         self.composer.parameters.setChecked(is_shown)
         self._fit_list()
@@ -542,4 +577,5 @@ class ChatScreen(Screen):
 
     def _fit_list(self) -> None:
         is_narrow = self.width() < self.app.theme.px(NARROW + LIST_WIDTH)
-        self.list.setVisible(not (is_narrow and not self.drawer.isHidden()))
+        has_drawer = not (self.drawer.isHidden() and self.telemetry.isHidden())
+        self.list.setVisible(not (is_narrow and has_drawer))

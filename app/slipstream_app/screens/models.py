@@ -247,8 +247,8 @@ class ModelsScreen(Screen):
         for state in unfinished:
             if state.repo not in self.downloads:  # one of an earlier run; a moving one is known already
                 self._on_download(state)
-        speeds = {row.title: str(self.app.settings.recall(f"speedup/{row.title}", "") or "") for row in rows}
-        self.table.take_speeds({title: speed for title, speed in speeds.items() if speed})
+        best = {row.title: self.app.speedups.best(row.title) for row in rows}
+        self.table.take_speeds({title: f"{ratio:.2f}×" for title, ratio in best.items() if ratio is not None})
         self._ask_fits()
 
     @Slot()

@@ -16,8 +16,10 @@ from slipstream.events import Loading, Status
 from slipstream.measure import report
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN
-from slipstream_app.models.power import on_battery
+from slipstream_app.models.conditions import Conditions
+from slipstream_app.models.conditions import read as read_conditions
 from slipstream_app.models.race import RacePlan, RaceResult, RaceRunner, Replay
+from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.theme import L, M
 from slipstream_app.widgets.banner import Banner, Kind
@@ -41,6 +43,8 @@ class RaceScreen(Screen):
         self._marks: list[str] = []
         self._others = 0  # requests that were not the race's while it ran
         self._outcome = ""  # of the race that ended without a verdict
+        self._is_on_battery = False
+        self._work = Work(self)
         self._may_disturb = False  # the user wants it although clients are connected
         self.cards: dict[Mode, RaceArm] = {}
         self.runner = RaceRunner(lambda job: app.session.put(job, "race"), self)
@@ -174,8 +178,8 @@ class RaceScreen(Screen):
         elif self.setup.lacks_words:
             self.notice.say(self.tr("Write what every arm is to be asked."))
         else:
-            battery = self.tr("On battery: speeds may be lower, and the report will say so.") if on_battery() else ""
-            self.notice.say(self._outcome or battery)
+            battery = self.tr("On battery: speeds may be lower, and the report will say so.")
+            self.notice.say(self._outcome or (battery if self._is_on_battery else ""))
             return True
         return False
 
@@ -204,8 +208,6 @@ class RaceScreen(Screen):
         self._others = 0
         if clients := self.app.server.clients:
             self._marks.append(f"{clients} clients were connected")  # the report is in English
-        if on_battery():
-            self._marks.append("this machine ran on its battery")
         for card in self.cards.values():
             card.clear()
         self.runner.start(self.plan(), info)
@@ -261,7 +263,8 @@ class RaceScreen(Screen):
         self._may_disturb = False
         if self._others:
             self._marks.append(f"{self._others} other requests ran during the race")
-        self.result = result = replace(result, plan=replace(result.plan, marks=tuple(self._marks)))
+        marks = (*self._marks, *result.disturbances)
+        self.result = result = replace(result, plan=replace(result.plan, marks=marks))
         self.replay = Replay(result.last_trial)
         for run in result.last_trial:
             self.cards[run.mode].show_text(run.answer.text)
@@ -273,11 +276,11 @@ class RaceScreen(Screen):
         self._tend()
 
     def _remember(self, result: RaceResult) -> None:
-        """For the list of pairs: what the fastest arm gained here."""
+        """For the list of pairs, and for whether new chats draft: what each arm gained here, or lost."""
         choice = self.app.session.choice
-        winner = next((arm for arm in result.race.arms if arm.mode is result.winner), None)
-        if choice is not None and winner is not None and winner.speedup is not None:
-            self.app.settings.remember(f"speedup/{choice.title}", f"{winner.speedup.median:.2f}×")
+        if choice is not None and result.claims_speed:
+            arms = [arm for arm in result.race.arms if arm.speedup is not None]
+            self.app.speedups.record(choice.title, {arm.mode.value: arm.speedup.median for arm in arms if arm.speedup})
 
     # The replay.
 
@@ -387,6 +390,11 @@ class RaceScreen(Screen):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self._tend()
+        self._work.do(read_conditions, self._on_conditions, lambda _: None, "slipstream-conditions")
+
+    def _on_conditions(self, found: Conditions) -> None:
+        self._is_on_battery = found.on_battery
         self._tend()
 
     def hideEvent(self, event: QHideEvent) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QToolTip, QVBoxLayout, QWidget
 
 from slipstream.types import Mode
-from slipstream_app.history import Message
+from slipstream_app.history import Json, Message
+from slipstream_app.settings import Detail
 from slipstream_app.theme import XS, Theme
 from slipstream_app.widgets.block import Part
 from slipstream_app.widgets.panel import Words, tool_button
@@ -37,9 +40,12 @@ class AnswerActions(Part):
             theme, "shield-check", self.tr("Verify"), self.tr("Run it again without drafts and compare every token")
         )
         self.verify.clicked.connect(self._on_verify)
+        self.raw = tool_button(theme, "file-text", "", self.tr("Copy this answer's facts as JSON"))
+        self.raw.clicked.connect(self._on_raw)
         self.walk = Walker(theme)
         self.walk.stepped.connect(lambda step: self.asked.emit(Ask.WALK, step))
         self._is_verifying = False
+        self._facts: Json = {}
         top = QHBoxLayout()
         top.setContentsMargins(0, 0, 0, 0)
         top.addWidget(self.stats)
@@ -47,7 +53,7 @@ class AnswerActions(Part):
         bottom = QHBoxLayout()
         bottom.setContentsMargins(-6, 0, 0, 0)  # the icon stands under the text, not the button's edge
         bottom.setSpacing(0)
-        for tool in (self.regenerate, self.other, self.copy, self.branch, self.why, self.verify):
+        for tool in (self.regenerate, self.other, self.copy, self.branch, self.why, self.verify, self.raw):
             bottom.addWidget(tool)
         bottom.addWidget(self.verdict)
         bottom.addStretch(1)
@@ -73,15 +79,24 @@ class AnswerActions(Part):
         menu.popup(self.other.mapToGlobal(QPoint(0, self.other.height())))
 
     @Slot()
+    def _on_raw(self) -> None:
+        QGuiApplication.clipboard().setText(json.dumps(self._facts, indent=2, ensure_ascii=False))
+        QToolTip.showText(self.raw.mapToGlobal(QPoint(0, self.raw.height())), self.tr("Copied"), self.raw)
+
+    @Slot()
     def _on_verify(self) -> None:
         self.asked.emit(Ask.CANCEL_VERIFY if self._is_verifying else Ask.VERIFY, None)
 
     def show_answer(self, shown: Shown) -> None:
         message = shown.message
-        self.stats.set_facts(message.facts)
+        self._facts = message.facts
+        self.stats.set_facts(message.facts, shown.detail)
         self.stats.setVisible(bool(message.facts.get("timings", {}).get("output_tokens")))
-        self.why.setVisible(shown.can_verify)
-        self.verify.setVisible(shown.can_verify)
+        is_simple = shown.detail is Detail.SIMPLE
+        self.branch.setHidden(is_simple)
+        self.why.setVisible(shown.can_verify and not is_simple)
+        self.verify.setVisible(shown.can_verify and not is_simple)
+        self.raw.setVisible(shown.detail is Detail.EXPERT)
         self.walk.set_place(*shown.place)
         self.set_verifying(None)
         self._say_verdict(message)
@@ -125,6 +140,6 @@ class AnswerActions(Part):
     def refresh_theme(self) -> None:
         size = self.theme.px(15)
         self.other.setIconSize(QSize(size * 2 // 3, size * 2 // 3))
-        for tool in (self.regenerate, self.copy, self.branch, self.why, self.verify):
+        for tool in (self.regenerate, self.copy, self.branch, self.why, self.verify, self.raw):
             tool.setFont(self.theme.font(0.92))
             tool.setIconSize(QSize(size, size))

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from slipstream.types import Mode
 from slipstream_app.history import Message
+from slipstream_app.settings import Detail
 
 
 class Ask(StrEnum):
@@ -43,3 +44,4 @@ class Shown:
     can_verify: bool = False
     open_thoughts: bool = False
     is_dropped: bool = False  # no longer sent to the model
+    detail: Detail = Detail.STANDARD

@@ -96,3 +96,10 @@ class Costs:
             return ratio(only)
         share = (drafts - below) / (above - below)
         return (1 - share) * ratio(below) + share * ratio(above)
+
+    def rounds(self) -> dict[str, list[tuple[int, float]]]:
+        """What was measured, by source: (drafts verified, milliseconds). From any thread."""
+        return {
+            source: [(drafts, self.round_ms(source, drafts)) for drafts in sorted(known.copy())]
+            for source, known in self._known.copy().items()
+        }

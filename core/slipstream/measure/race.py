@@ -85,6 +85,7 @@ class Race:
     runs: tuple[Run, ...]
     trials: int
     warm_ups: tuple[Run, ...] = ()  # counted nowhere
+    disturbed: tuple[Run, ...] = ()  # repeated once, and counted nowhere: the machine was another one at their end
 
     @property
     def repeats(self) -> Verdict:
@@ -113,19 +114,28 @@ def race(
     template: Template = NO_TEMPLATE,
     warm_up: bool = False,
     watch: Watch = lambda *_: None,
+    conditions: Callable[[], object] = lambda: None,
 ) -> Race:
     """Run every mode on every question `trials` times. The first mode is the plain one that others are compared with.
 
     The order of modes rotates with each question and trial, so that no arm always runs on a warmer machine; with
     `warm_up`, each first runs once more on the first question, as trial -1, which counts for nothing. Plain is
-    compared with its own first trial. Raises the error of a job that fails, and what `watch` raises, after
-    cancelling the job.
+    compared with its own first trial. `conditions` says what makes speeds comparable, such as heat and power, and may
+    wait until they are good; a run during which they changed is made once more. Raises the error of a job that fails,
+    and what `watch` raises, after cancelling the job.
     """
 
     def prompt(question: Question) -> Prompt:
         return as_prompt(question, raw=raw, template=template)
 
+    disturbed: list[Run] = []
+
     def run(question: Question, mode: Mode, trial: int) -> Run:
+        before = conditions()
+        made = _run(inbox, prompt(question), question, mode, options, trial, watch)
+        if conditions() == before:
+            return made
+        disturbed.append(made)
         return _run(inbox, prompt(question), question, mode, options, trial, watch)
 
     def margin(run: Run, position: int) -> Margin:
@@ -143,7 +153,7 @@ def race(
     arms = [_arm(mode, runs, questions, trials, margin, modes[0], dtype) for mode in modes]
     if any(arm.verdict is Verdict.DIFFERENT for arm in arms):
         arms = [replace(arm, speedup=None, speedup_by_kind={}) for arm in arms]
-    return Race(tuple(arms), tuple(runs), trials, tuple(warm_ups))
+    return Race(tuple(arms), tuple(runs), trials, tuple(warm_ups), tuple(disturbed))
 
 
 def _run(
