@@ -584,6 +584,7 @@ def test_every_control_has_a_name_and_every_ask_an_answer(loaded: ChatScreen, wa
         f"{type(control).__name__} in {type(control.parent()).__name__}"
         for control in loaded.findChildren(QAbstractButton)
         if not (control.text() or control.accessibleName() or isinstance(control.parent(), QLineEdit))
+        and type(control) is not QAbstractButton  # the corner of a table, which is never shown
     ]
     assert nameless == []
     for field in (

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from fakes import FakeEngine, Script
 from slipstream.events import Delta, Done, Finish, Prefill, Round, Timings
 from slipstream.types import Mode, Options, Request, Text
+from slipstream_app.models.sizes import share_text
 from slipstream_app.models.telemetry import Ended, RoundPoint, Telemetry, csv_text, letter_of, rounds_csv, speed_line
 from slipstream_app.models.telemetry_history import DayRow, TelemetryHistory
 from slipstream_app.screens.base import AppContext
@@ -222,7 +223,7 @@ def test_running_it_follows_and_then_rests_with_the_last_figures(
     qtbot.waitUntil(lambda: "Idle since" in screen.state.text(), timeout=10_000)
     told = ready.telemetry.figures()
     assert screen.figures.per_round.value.text() == f"{told.tokens_per_round:.2f}"
-    assert screen.figures.accepted.value.text() == f"{told.accepted_share:.0%}"
+    assert screen.figures.accepted.value.text() == share_text(told.accepted_share)
     assert told.last is not None
     assert screen.figures.speed.value.text() == f"{told.last.decode_tps:.1f}"
     assert "tokens for each pass" in screen.verdict.words.text()
