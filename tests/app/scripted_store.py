@@ -112,6 +112,9 @@ class ScriptedStore:
     def add_folder(self, folder: Path) -> None:
         self._ask("add", folder)
 
+    def save_token(self, token: str) -> None:
+        self._ask("token", token)
+
     def start(self, missing: Missing) -> None:
         self._ask("start", missing)
         self.notify(DownloadState(missing.repo, Fetch.WAITING))

@@ -58,7 +58,7 @@ def cell(screen: ModelsScreen, key: str, column: int) -> str:
 
 
 def test_before_the_answer_it_looks(screen: ModelsScreen) -> None:
-    assert screen.nothing.text() == "Looking…"
+    assert screen.nothing.text() == "Looking for models on this machine…"
     assert not screen.panel.isVisible()
 
 
@@ -142,12 +142,12 @@ def test_deleting_shows_every_file_first(qtbot: QtBot, screen: ModelsScreen, sto
     choose(screen, "qwen")
     screen.delete.click()
     qtbot.waitUntil(screen.removal.isVisible, timeout=5000)
-    assert screen.removal_files.toPlainText().splitlines() == [
+    assert screen.removal.files.toPlainText().splitlines() == [
         "/models/qwen/model.safetensors  17.0 GB",
         "/models/qwen/config.json  700 B",
     ]
-    assert "shared with LM Studio" in screen.removal_words.text()
-    screen.keep.click()
+    assert "shared with LM Studio" in screen.removal.words.text()
+    screen.removal.keep.click()
     assert ("remove", "Qwen3.8 27B + DFlash 2") not in store.asked
     screen.delete.click()
     qtbot.waitUntil(screen.removal.isVisible, timeout=5000)
@@ -156,7 +156,7 @@ def test_deleting_shows_every_file_first(qtbot: QtBot, screen: ModelsScreen, sto
     choose(screen, "qwen")
     screen.delete.click()
     qtbot.waitUntil(screen.removal.isVisible, timeout=5000)
-    screen.remove.click()
+    screen.removal.remove.click()
     qtbot.waitUntil(lambda: screen.table.number_of("qwen") is None, timeout=5000)
     assert screen.app.banners.current is not None
     assert screen.app.banners.current.text == "Qwen3.8 27B + DFlash 2: in the Bin"
@@ -257,7 +257,7 @@ def test_a_folder_that_is_dropped_is_indexed_where_it_is(
 
 
 def test_a_race_leaves_its_speed_here(qtbot: QtBot, screen: ModelsScreen, context: AppContext) -> None:
-    context.settings.remember(f"speedup/{BUILT_IN.title}", "2.67×")
+    context.speedups.record(BUILT_IN.title, {"dspark": 2.67, "lookup": 1.1})
     visit(qtbot, screen)
     assert cell(screen, "built in", 4) == "2.67×"
     assert cell(screen, "qwen", 4) == "not measured"

@@ -99,8 +99,8 @@ def test_a_suggested_pair_is_checked_fetched_loaded_and_deleted(
     qtbot.waitUntil(screen.delete.isVisible, timeout=20_000)
     screen.delete.click()
     qtbot.waitUntil(screen.removal.isVisible, timeout=20_000)
-    assert "model.safetensors" in screen.removal_files.toPlainText()
-    screen.remove.click()
+    assert "model.safetensors" in screen.removal.files.toPlainText()
+    screen.removal.remove.click()
     qtbot.waitUntil(lambda: row_of(screen, REPO) is None, timeout=20_000)
     assert not list(home.rglob("*.safetensors"))
 
