@@ -248,7 +248,7 @@ SETTINGS: tuple[Setting, ...] = (
         Page.PERFORMANCE,
         0,
         mark("Settings", "Unload when idle for"),
-        mark("Settings", "The next question or request loads it again."),
+        mark("Settings", "The next request to the server loads it again."),
         low=0,
         high=1440,
         step=5,
@@ -307,6 +307,13 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         mark("Settings", "Web pages that may call it"),
         mark("Settings", "Such as https://chat.example, with spaces between. Any other page is refused."),
+    ),
+    Setting(
+        "server/load_on_request",
+        Page.SERVER,
+        True,
+        mark("Settings", "Load the last pair when a request comes"),
+        mark("Settings", "Off: requests are refused while no model is loaded."),
     ),
     Setting(
         "server/keep_text",

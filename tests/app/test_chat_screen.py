@@ -441,8 +441,8 @@ def test_tokens_turn_amber_then_red_and_turns_are_dropped_after_a_preview(
 
 
 def test_changed_values_have_a_dot_and_reset_and_a_bad_schema_is_not_used(loaded: ChatScreen, wait: Wait) -> None:
-    drawer = loaded.drawer
-    loaded.toggle_parameters()
+    drawer = loaded.drawers.parameters
+    loaded.drawers.toggle_parameters()
     row = drawer._rows["temperature"]
     assert row.dot.isHidden()
     drawer._set(replace(drawer.value, temperature=0.0))
@@ -579,7 +579,7 @@ def test_find_brings_up_each_message_with_the_words(long_chat: Transcript, loade
 
 def test_every_control_has_a_name_and_every_ask_an_answer(loaded: ChatScreen, wait: Wait) -> None:
     ask(loaded, wait)
-    loaded.toggle_parameters()
+    loaded.drawers.toggle_parameters()
     nameless = [
         f"{type(control).__name__} in {type(control.parent()).__name__}"
         for control in loaded.findChildren(QAbstractButton)

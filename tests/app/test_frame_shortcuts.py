@@ -13,7 +13,7 @@ from slipstream_app.fuzzy import score
 from slipstream_app.shortcuts import BY_ID, TABLE, Menu
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.entry import Entry
-from slipstream_app.widgets.palette import ranked
+from slipstream_app.widgets.filter_list import ranked
 from slipstream_app.windows.actions import written
 from slipstream_app.windows.sheet import ShortcutSheet
 from slipstream_app.windows.shell import Shell

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slipstream.errors import DiskFull, DownloadFailed, InvalidRequest, LicenceNeeded, TokenNeeded, Unreachable
-from slipstream.store import catalog, download, hub, local, memory, removal, token
+from slipstream.store import catalog, download, hub, local, memory, removal
+from slipstream.store import token as tokens
 from slipstream.store.catalog import DrafterEntry, TargetEntry
 from slipstream.store.local import Broken, LocalModel, Partial, Place, Role
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
@@ -53,7 +54,7 @@ class CoreStore:
         self._token: str | None = None  # ours; asking the Keychain for it may take a while
 
     def pairs(self) -> Sequence[PairRow]:
-        self._token = token.saved()
+        self._token = tokens.saved()
         found = local.scan()
         halves: dict[str, _Halves] = {}
         rows: list[PairRow] = []
@@ -151,9 +152,9 @@ class CoreStore:
     def add_folder(self, folder: Path) -> None:
         local.add_folder(folder)
 
-    def save_token(self, token_: str) -> None:
-        token.save(token_)
-        self._token = token.saved()
+    def save_token(self, token: str) -> None:
+        tokens.save(token)
+        self._token = tokens.saved()
 
     def start(self, missing: Missing) -> None:
         if self._downloads is None:

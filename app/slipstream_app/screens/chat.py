@@ -24,13 +24,12 @@ from slipstream_app.screens.chat_why import WhySpeed
 from slipstream_app.theme import L, S
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.chat_bars import FindBar, OfferBar
+from slipstream_app.widgets.chat_drawers import ChatDrawers
 from slipstream_app.widgets.chat_start import ChatStart
 from slipstream_app.widgets.composer import Composer
 from slipstream_app.widgets.drop_turns import DropTurns
-from slipstream_app.widgets.parameters import ParametersDrawer
 from slipstream_app.widgets.sessions_list import SessionsList
 from slipstream_app.widgets.shown import Again, Ask, Shown
-from slipstream_app.widgets.telemetry_drawer import TelemetryDrawer
 from slipstream_app.widgets.transcript import Transcript
 
 LIST_WIDTH = 220
@@ -52,10 +51,7 @@ class ChatScreen(Screen):
         self.transcript = Transcript(theme)
         self.start = ChatStart(theme)
         self.composer = Composer(theme)
-        self.drawer = ParametersDrawer(theme)
-        self.drawer.hide()
-        self.telemetry = TelemetryDrawer(theme, app.bus, app.telemetry)
-        self.telemetry.hide()
+        self.drawers = ChatDrawers(theme, app.bus, app.telemetry)
         self._is_closed = False
         self._editing: int | None = None
         self.why = WhySpeed(theme, app.session, app.history, self.prompter, self)
@@ -103,8 +99,7 @@ class ChatScreen(Screen):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self.splitter, 1)
-        row.addWidget(self.drawer)
-        row.addWidget(self.telemetry)
+        row.addWidget(self.drawers)
 
     def _connect(self) -> None:
         app, chats = self.app, self.chats
@@ -143,13 +138,12 @@ class ChatScreen(Screen):
         composer.edited.connect(self._on_draft)
         composer.edit_last_asked.connect(self.edit_last)
         composer.edit_cancelled.connect(self.cancel_edit)
-        composer.parameters_asked.connect(self.toggle_parameters)
+        composer.parameters_asked.connect(self.drawers.toggle_parameters)
         composer.drop_turns_asked.connect(chats.preview_drop)
-        self.drawer.changed.connect(chats.set_parameters)
-        self.drawer.save_asked.connect(chats.save_defaults)
-        self.drawer.closed.connect(self.toggle_parameters)
-        self.telemetry.closed.connect(self.toggle_telemetry)
-        self.telemetry.all_asked.connect(self._on_all_telemetry)
+        self.drawers.changed.connect(chats.set_parameters)
+        self.drawers.save_asked.connect(chats.save_defaults)
+        self.drawers.toggled.connect(self._on_drawers)
+        self.drawers.telemetry_asked.connect(self._on_all_telemetry)
         self.list.new_asked.connect(self.new_chat)
         self.list.chosen.connect(self.open_chat)
         self.list.renamed.connect(chats.rename)
@@ -171,8 +165,8 @@ class ChatScreen(Screen):
             "chat.new": self.new_chat,
             "chat.import": self.exchange.choose,
             "chat.search_all": self.list.focus_search,
-            "chat.parameters": self.toggle_parameters,
-            "chat.telemetry": self.toggle_telemetry,
+            "chat.parameters": self.drawers.toggle_parameters,
+            "chat.telemetry": self.drawers.toggle_telemetry,
         }
         if self.chats.chat is not None:
             found |= {"chat.export": self.export_current, "chat.delete": self.delete_current}
@@ -212,7 +206,7 @@ class ChatScreen(Screen):
         self.app.bus.status_changed.disconnect(
             self._on_status
         )  # the history will be closed before the engine has ended
-        self.drawer.flush()
+        self.drawers.flush()
         if self.chats.chat is not None:
             self.app.settings.remember("chat", self.chats.chat)
         self.chats.stop_all()
@@ -277,7 +271,7 @@ class ChatScreen(Screen):
     def _on_status(self, status: Status) -> None:
         choice = self.app.session.choice or BUILT_IN
         self.start.show_status(status, choice.title)
-        self.drawer.show_model(self.app.session.info)
+        self.drawers.show_model(self.app.session.info)
         self.composer.set_may_send(self.app.session.info is not None)
         if self._had_model != (self.app.session.info is not None):
             self._had_model = self.app.session.info is not None
@@ -325,7 +319,7 @@ class ChatScreen(Screen):
 
     @Slot()
     def submit(self) -> None:
-        self.drawer.flush()
+        self.drawers.flush()
         text, attachments = self.composer.text, self.composer.attachments
         if self._editing is not None:
             is_sent = self.chats.edit(self._editing, text)
@@ -496,31 +490,16 @@ class ChatScreen(Screen):
 
     @Slot()
     def _on_parameters(self) -> None:
-        self.drawer.show_parameters(self.chats.parameters, self.chats.defaults)
-        self.drawer.show_slower(self.defaults.slower())
+        self.drawers.show_parameters(self.chats.parameters, self.chats.defaults, self.defaults.slower())
 
     @Slot()
-    def toggle_telemetry(self) -> None:
-        """One drawer at a time: there is room for no more."""
-        is_shown = self.telemetry.isHidden()
-        if is_shown and not self.drawer.isHidden():
-            self.toggle_parameters()
-        self.telemetry.setVisible(is_shown)
+    def _on_drawers(self) -> None:
+        self.composer.parameters.setChecked(self.drawers.has_parameters)
         self._fit_list()
 
     @Slot()
     def _on_all_telemetry(self) -> None:
         self.app.navigator.go("telemetry")
-
-    @Slot()
-    def toggle_parameters(self) -> None:
-        self.drawer.flush()
-        is_shown = self.drawer.isHidden()
-        if is_shown:
-            self.telemetry.hide()
-        self.drawer.setVisible(is_shown)
-        self.composer.parameters.setChecked(is_shown)
-        self._fit_list()
 
     @Slot(int, str)
     def _on_deleted(self, chat: int, title: str) -> None:
@@ -577,5 +556,4 @@ class ChatScreen(Screen):
 
     def _fit_list(self) -> None:
         is_narrow = self.width() < self.app.theme.px(NARROW + LIST_WIDTH)
-        has_drawer = not (self.drawer.isHidden() and self.telemetry.isHidden())
-        self.list.setVisible(not (is_narrow and has_drawer))
+        self.list.setVisible(not (is_narrow and not self.drawers.isHidden()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -205,9 +206,12 @@ class ModelsScreen(Screen):
     # Looking.
 
     def visited(self, argument: object) -> None:
-        """`argument`: a shelf's name, or words to search for."""
+        """`argument`: a shelf's name, words to search for, or both as {"shelf": …, "words": …}."""
         shelves = {"suggested": SUGGESTED, "downloads": DOWNLOADS}
-        if isinstance(argument, str) and argument in shelves:
+        if isinstance(argument, Mapping):
+            self.sections.choose(shelves[str(argument["shelf"])])
+            self.search.setText(str(argument["words"]))
+        elif isinstance(argument, str) and argument in shelves:
             self.sections.choose(shelves[argument])
         elif isinstance(argument, str) and argument:
             self.search.setText(argument)
