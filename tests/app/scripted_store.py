@@ -119,6 +119,9 @@ class ScriptedStore:
         self._ask("start", missing)
         self.notify(DownloadState(missing.repo, Fetch.WAITING))
 
+    def discard(self, repo: str) -> None:
+        self._ask("discard", repo)
+
     def pause(self, repo: str) -> None:
         self._ask("pause", repo)
         self.notify(DownloadState(repo, Fetch.PAUSED, 3 * 10**8, 10**9))

@@ -162,6 +162,11 @@ class CoreStore:
         self._downloads.start(missing.repo, include=missing.files, token=self._token)
         self._notify(_state(missing.repo, self._downloads.states.get(missing.repo, download.Waiting())))
 
+    def discard(self, repo: str) -> None:
+        for model in local.scan():
+            if model.name == repo and isinstance(model.state, Partial):
+                removal.remove(removal.plan(model), permanently=True)
+
     def pause(self, repo: str) -> None:
         if self._downloads is not None:
             self._downloads.pause(repo)

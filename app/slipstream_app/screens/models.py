@@ -470,6 +470,7 @@ class ModelsScreen(Screen):
             card.resume_asked.connect(self._on_resume)
             card.page_asked.connect(self._on_page)
             card.token_given.connect(self._on_token)
+            card.discard_asked.connect(self._on_discard)
             self.downloads[state.repo] = card
             self._cards.insertWidget(self._cards.count() - 1, card)
         card.show_state(state)
@@ -486,6 +487,18 @@ class ModelsScreen(Screen):
             self._show_row()
         if state.is_over:
             self.look()
+
+    @Slot(str)
+    def _on_discard(self, repo: str) -> None:
+        def then(_: None) -> None:
+            card = self.downloads.pop(repo, None)
+            if card is not None:
+                self._cards.removeWidget(card)
+                card.deleteLater()
+            self.no_downloads.setVisible(not self.downloads)
+            self.look()
+
+        self._work.do(lambda: self._store.discard(repo), then, self._on_trouble)
 
     def _name_largest(self, card: DownloadCard) -> None:
         """What could make room, where a disk is full."""

@@ -99,6 +99,7 @@ class OnboardingScreen(Screen):
         area.setFrameShape(QFrame.Shape.NoFrame)
         page.setMaximumWidth(self.app.theme.px(MOST_WIDE))
         area.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        area.setAccessibleName(self.title)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(page)
         whole = QVBoxLayout(self)

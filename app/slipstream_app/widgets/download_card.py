@@ -17,6 +17,7 @@ class DownloadCard(Panel):
     pause_asked = Signal(str)  # repository
     resume_asked = Signal(str)
     page_asked = Signal(str)  # address
+    discard_asked = Signal(str)  # repository
     token_given = Signal(str, str)  # repository, token
 
     def __init__(self, theme: Theme, state: DownloadState, parent: QWidget | None = None) -> None:
@@ -31,6 +32,8 @@ class DownloadCard(Panel):
         self.files = Words(theme, "", "muted", scale=0.9)
         self.switch = button("")
         self.page = button(self.tr("Open page"))
+        self.discard = button(self.tr("Delete"), name=self.tr("Delete what is here of {0}").format(state.repo))
+        self.discard.clicked.connect(self._on_discard)
         self.switch.clicked.connect(self._on_switch)
         self.page.clicked.connect(self._on_page)
         self.token = QLineEdit()
@@ -49,6 +52,7 @@ class DownloadCard(Panel):
         tokens.addWidget(self.use_token)
         self._tend_token()
         self.head.addWidget(self.page)
+        self.head.addWidget(self.discard)
         self.head.addWidget(self.switch)
         row = QHBoxLayout()
         row.setSpacing(S)
@@ -78,6 +82,8 @@ class DownloadCard(Panel):
         self.switch.setText(self.tr("Pause") if self.is_moving else self.tr("Resume"))
         verb = self.tr("Pause {0}") if self.is_moving else self.tr("Resume {0}")
         self.switch.setAccessibleName(verb.format(state.repo))
+        self.discard.setVisible(not self.is_moving and not state.is_over and state.done > 0)
+        self.discard.setText(self.tr("Delete"))
         self.page.setVisible(bool(state.page))
         self.token_row.setVisible(state.wants_token)
 
@@ -85,19 +91,30 @@ class DownloadCard(Panel):
         have = self.tr("{0} of {1}").format(size_text(state.done), size_text(state.total)) if state.total else ""
         speed = self.tr("{0} a second").format(size_text(round(state.bytes_per_s)))
         left = "" if state.remaining_s is None else self.tr("about {0} left").format(_span(state.remaining_s))
-        kept = self.tr("Paused. {0} are kept and not fetched again.").format(have) if have else self.tr("Paused")
+        kept = (
+            self.tr("Incomplete, {0}. What is here is not fetched again.").format(have) if have else self.tr("Paused")
+        )
         return {
             Fetch.WAITING: self.tr("Waiting behind another download"),
             Fetch.LOOKING: self.tr("Asking the hub what is there"),
             Fetch.RUNNING: ", ".join(words for words in (have, speed, left) if words),
             Fetch.RETRYING: ". ".join(words for words in (have, state.words) if words),
-            Fetch.PAUSED: kept,
+            Fetch.PAUSED: kept if have else self.tr("Paused"),
             Fetch.DONE: self.tr("Downloaded and checked"),
             Fetch.FAILED: state.words,
         }[state.fetch]
 
     def _on_switch(self) -> None:
         (self.pause_asked if self.is_moving else self.resume_asked).emit(self._state.repo)
+
+    @Slot()
+    def _on_discard(self) -> None:
+        """The second press does it."""
+        sure = self.tr("Really delete")
+        if self.discard.text() == sure:
+            self.discard_asked.emit(self._state.repo)
+        else:
+            self.discard.setText(sure)
 
     @Slot()
     def _tend_token(self) -> None:

@@ -177,6 +177,7 @@ class MessageWidget(QWidget):
         else:
             is_markdown = self.shown.message.role != "user"
             part = Prose(self._theme, block.text, is_markdown=is_markdown, parent=self)
+            part.setAccessibleName(self.tr("Text"))
             part.selected.connect(self.selected)
         part.menu_asked.connect(self._on_menu)
         part.show()
