@@ -873,10 +873,6 @@
         <translation>noch etwa {0}</translation>
     </message>
     <message>
-        <source>Paused. {0} are kept and not fetched again.</source>
-        <translation>Pausiert. {0} bleiben und werden nicht noch einmal geladen.</translation>
-    </message>
-    <message>
         <source>Paused</source>
         <translation>Pausiert</translation>
     </message>
@@ -895,6 +891,22 @@
     <message>
         <source>Use token</source>
         <translation>Token verwenden</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Löschen</translation>
+    </message>
+    <message>
+        <source>Delete what is here of {0}</source>
+        <translation>Löschen, was von {0} hier ist</translation>
+    </message>
+    <message>
+        <source>Incomplete, {0}. What is here is not fetched again.</source>
+        <translation>Unvollständig, {0}. Was hier ist, wird nicht noch einmal geladen.</translation>
+    </message>
+    <message>
+        <source>Really delete</source>
+        <translation>Wirklich löschen</translation>
     </message>
 </context>
 <context>
@@ -1081,6 +1093,10 @@
         <source>Server off</source>
         <translation>Server aus</translation>
     </message>
+    <message>
+        <source>{0}× here</source>
+        <translation>hier {0}×</translation>
+    </message>
 </context>
 <context>
     <name>MessageHead</name>
@@ -1130,6 +1146,10 @@
     <message>
         <source>Copy as Markdown</source>
         <translation>Als Markdown kopieren</translation>
+    </message>
+    <message>
+        <source>Text</source>
+        <translation>Text</translation>
     </message>
 </context>
 <context>
@@ -2637,6 +2657,14 @@
         <source>Copy last error</source>
         <translation>Letzten Fehler kopieren</translation>
     </message>
+    <message>
+        <source>No model is loaded: the first request loads {0}.</source>
+        <translation>Kein Modell ist geladen: die erste Anfrage lädt {0}.</translation>
+    </message>
+    <message>
+        <source>Load the last pair when a request comes</source>
+        <translation>Das letzte Paar laden, wenn eine Anfrage kommt</translation>
+    </message>
 </context>
 <context>
     <name>SessionsList</name>
@@ -2988,10 +3016,6 @@
         <translation>Wie der Entwerfer will</translation>
     </message>
     <message>
-        <source>The next question or request loads it again.</source>
-        <translation>Die nächste Frage oder Anfrage lädt es wieder.</translation>
-    </message>
-    <message>
         <source>Never: it stays loaded</source>
         <translation>Nie: es bleibt geladen</translation>
     </message>
@@ -3034,6 +3058,18 @@
     <message>
         <source>Updates</source>
         <translation>Updates</translation>
+    </message>
+    <message>
+        <source>The next request to the server loads it again.</source>
+        <translation>Die nächste Anfrage an den Server lädt es wieder.</translation>
+    </message>
+    <message>
+        <source>Load the last pair when a request comes</source>
+        <translation>Das letzte Paar laden, wenn eine Anfrage kommt</translation>
+    </message>
+    <message>
+        <source>Off: requests are refused while no model is loaded.</source>
+        <translation>Aus: Anfragen werden abgelehnt, solange kein Modell geladen ist.</translation>
     </message>
 </context>
 <context>
