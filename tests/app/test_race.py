@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -360,3 +362,20 @@ def test_a_real_race_at_a_temperature(qtbot: QtBot, qapp: object, tmp_path: Path
         assert session.stop()
         app.history.close()
         app.speeds.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("temperature", ["0", "0.8"])
+def test_the_built_in_pair_races_in_the_window_to_its_verdict(temperature: str) -> None:
+    """Real weights, real window; a minute or two. Run with: pytest -m slow tests/app/test_race.py"""
+    script = Path(__file__).parent / "built_in_race.py"
+    words = ["--tokens", "24", "--temperature", temperature, "--arms", "dspark", "dflash", "auto"]
+    done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True, timeout=600, check=True)
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["verdict"] in ("identical", "tie")
+    assert len(told["texts"]) == 1 or told["verdict"] == "tie"
+    assert set(told["tokens_per_round"]) == {"baseline", "dspark", "dflash", "auto"}
+    assert told["tokens_per_round"]["baseline"] == 1.0
+    assert told["tokens_per_round"]["dspark"] > 1.0
+    assert told["costs"]["plain"], "auto has learned what a plain round costs"
+    assert told["ended"]
