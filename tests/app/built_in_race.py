@@ -67,7 +67,7 @@ def race(shell: Shell, args: argparse.Namespace) -> dict[str, Any]:
     shell.window.go("race")
     shell.app.session.load(BUILT_IN)
     screen: Any = shell.window.screen_now
-    wait(lambda: screen.setup.start.isEnabled())
+    wait(screen.setup.start.isEnabled)
     for mode, button in screen.setup.arm_buttons.items():
         if mode is not Mode.BASELINE and button.isChecked() != (mode.value in args.arms):
             button.click()
