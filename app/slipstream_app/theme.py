@@ -141,6 +141,7 @@ QComboBox::drop-down { border: 0; width: 20px; }
 QComboBox::down-arrow { image: url("$chevron"); width: 12px; height: 12px; }
 QHeaderView { background: $bg; }
 QHeaderView::section { background: $bg; color: $muted; border: 0; border-bottom: 1px solid $border; padding: 4px 6px; }
+QTableView::item { padding: 0 6px; }
 QCheckBox, QRadioButton { spacing: 8px; }
 QCheckBox::indicator, QRadioButton::indicator { width: $box; height: $box; border: 1px solid $muted;
     background: $surface; }

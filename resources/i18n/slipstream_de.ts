@@ -699,6 +699,14 @@
         <source>Save code</source>
         <translation>Code sichern</translation>
     </message>
+    <message>
+        <source>{0} could not be written: {1}</source>
+        <translation>{0} konnte nicht geschrieben werden: {1}</translation>
+    </message>
+    <message>
+        <source>Saved to {0}</source>
+        <translation>Gesichert in {0}</translation>
+    </message>
 </context>
 <context>
     <name>Composer</name>
@@ -1321,6 +1329,10 @@
     <message>
         <source>{0} The largest pairs here: {1}.</source>
         <translation>{0} Die größten Paare hier: {1}.</translation>
+    </message>
+    <message>
+        <source>Working out how much memory it takes…</source>
+        <translation>Der nötige Speicher wird berechnet …</translation>
     </message>
 </context>
 <context>

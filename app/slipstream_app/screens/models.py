@@ -349,7 +349,10 @@ class ModelsScreen(Screen):
     def _show_fit(self, fit: PairFit | None) -> None:
         is_known = fit is not None and fit.word is not FitWord.UNKNOWN
         self.bar.setVisible(is_known)
-        if fit is None or not is_known:
+        if fit is None:
+            self.fit_words.say(self.tr("Working out how much memory it takes…"), "muted")
+            return
+        if not is_known:
             self.fit_words.say(self.tr("How much memory it takes is not known before it is loaded."), "muted")
             return
         names = (self.tr("model"), self.tr("drafter"), self.tr("context"), self.tr("working memory"))

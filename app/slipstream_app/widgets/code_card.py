@@ -160,7 +160,17 @@ class CodeCard(Part):
         ending = _ENDINGS.get(self._language) or mimetypes.guess_extension(f"text/x-{self._language}") or ".txt"
         name, _ = QFileDialog.getSaveFileName(self, self.tr("Save code"), f"code{ending}")
         if name:
-            Path(name).write_text(self._text + "\n", encoding="utf-8")
+            self.save_to(Path(name))
+
+    def save_to(self, file: Path) -> None:
+        try:
+            file.write_text(self._text + "\n", encoding="utf-8")
+        except OSError as error:
+            self.save.setIcon(icon(self.theme, "circle-alert", "bad"))
+            self.save.setToolTip(self.tr("{0} could not be written: {1}").format(file.name, error.strerror or error))
+        else:
+            self.save.setIcon(icon(self.theme, "check", "ok"))
+            self.save.setToolTip(self.tr("Saved to {0}").format(file))
 
     @Slot()
     def refresh_theme(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import QByteArray, QUrl
 from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
@@ -24,4 +24,5 @@ class Document(QTextBrowser):
         self.document().setMarkdown(without_images(markdown), _DIALECT)
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:
-        return None
+        """Nothing. Not None, at which Qt would look for a file by itself."""
+        return QByteArray(b"")

@@ -50,6 +50,9 @@ class MessageWidget(QWidget):
         self._tail: Prose | CodeCard | None = None  # the last of `parts` while it may still change
         self._frozen = 0  # finished blocks of a running answer that are shown
         self._is_dressed = False  # `build` does it last
+        self._laid = 0  # of `parts`, the first ones that stand where they belong and change no more
+        self._laid_y = 0  # where the next one begins
+        self._laid_for = (0, 0)  # the width and the first one's place for which that holds
         self.set_shown(shown)
         if message.state is not State.RUNNING:
             self._waiting = split(message.text)
@@ -123,15 +126,17 @@ class MessageWidget(QWidget):
             self._dress()
         return True
 
-    def show_reply(self, reply: Reply) -> None:
-        """Show what has come of a running answer."""
+    def show_reply(self, reply: Reply, until_s: float) -> bool:
+        """Show what has come of a running answer, until `until_s` (monotonic). False: there is more to show."""
         if reply.thinking:
             tokens = None if reply.is_thinking else reply.thought_tokens
             self._show_thoughts(reply.thinking, reply.thinking_s, tokens)
-        for block in reply.blocks[self._frozen :]:
-            self._put_tail(block, is_whole=True)
+        while self._frozen < len(reply.blocks):
+            self._put_tail(reply.blocks[self._frozen], is_whole=True)
             self._tail = None
-        self._frozen = len(reply.blocks)
+            self._frozen += 1
+            if time.monotonic() > until_s:
+                return False
         if (tail := reply.tail) is not None:
             self._put_tail(tail, is_whole=False)
         elif self._tail is not None:
@@ -140,16 +145,20 @@ class MessageWidget(QWidget):
             self._show_calls(self.shown.message, is_running=True, calls=reply)
         if reply.phase is not Phase.WRITING or self._has("state_line"):
             self.state_line.setVisible(self.state_line.show_progress(reply))
+        return True
 
-    def finish_reply(self, shown: Shown, reply_blocks: Sequence[Block]) -> None:
-        """The answer has ended: its last block is whole now."""
-        for block in reply_blocks[self._frozen :]:
-            self._put_tail(block, is_whole=True)
-            self._tail = None
-        if self._tail is not None:
-            self._drop_tail()
+    def finish_reply(self, shown: Shown, reply_blocks: Sequence[Block]) -> bool:
+        """The answer has ended: its last block is whole now. False: `build` has more to make."""
+        left = list(reply_blocks[self._frozen :])
         self._frozen = len(reply_blocks)
+        if left and self._tail is not None:
+            self._put_tail(left.pop(0), is_whole=True)
+            self._tail = None
+        elif self._tail is not None:
+            self._drop_tail()
+        self._waiting += left
         self.set_shown(shown)
+        return not self._waiting
 
     def _put_tail(self, block: Block, *, is_whole: bool) -> None:
         """Show a block in the place of the open one, if it is of its kind."""
@@ -173,7 +182,7 @@ class MessageWidget(QWidget):
         if isinstance(block, Code):
             part = CodeCard(self._theme, block.language, self)
             part.set_text(block.text, is_whole=is_whole)
-            part.resized.connect(self.resized)
+            part.resized.connect(self._on_part_resized)
         else:
             is_markdown = self.shown.message.role != "user"
             part = Prose(self._theme, block.text, is_markdown=is_markdown, parent=self)
@@ -205,6 +214,15 @@ class MessageWidget(QWidget):
 
     # Where its parts are.
 
+    def forget_layout(self) -> None:
+        """The parts have other sizes now."""
+        self._laid_for = (0, 0)
+
+    @Slot()
+    def _on_part_resized(self) -> None:
+        self.forget_layout()
+        self.resized.emit()
+
     def fit(self, width: int) -> int:
         inset = M if self.shown.message.role == "user" else 0
         y = S + inset // 2
@@ -214,14 +232,33 @@ class MessageWidget(QWidget):
             stack.append((self.chips, S))
         if self.thinking is not None:
             stack.append((self.thinking, S))
-        stack += [(part, M - 2) for part in (*self.parts, *self.tools)]
+        for part, gap in stack:
+            y = self._put(part, inset, y, width, gap)
+        y = self._put_parts(inset, y, width)
+        stack = [(part, M - 2) for part in self.tools]
         below = [getattr(self, name) for name in ("state_line", "actions_row") if self._has(name)]
         stack += [(part, 0) for part in below if not part.isHidden()]
         for part, gap in stack:
-            height = part.fit(width)
-            part.setGeometry(inset, y, width, height)
-            y += height + gap
+            y = self._put(part, inset, y, width, gap)
         return y + M
+
+    @staticmethod
+    def _put(part: Part | Chips | Prose, x: int, y: int, width: int, gap: int) -> int:
+        """Where the next one begins."""
+        height = part.fit(width)
+        part.setGeometry(x, y, width, height)
+        return y + height + gap
+
+    def _put_parts(self, x: int, y: int, width: int) -> int:
+        """Those that change no more are put once: a long answer has hundreds of them, and is laid out at each frame."""
+        if self._laid_for != (width, y):
+            self._laid, self._laid_y, self._laid_for = 0, y, (width, y)
+        for part in self.parts[self._laid :]:
+            y = self._put(part, x, self._laid_y, width, M - 2)
+            if part is self._tail:
+                return y
+            self._laid, self._laid_y = self._laid + 1, y
+        return self._laid_y
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """A question stands on a ground of its own."""

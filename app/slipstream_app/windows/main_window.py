@@ -247,6 +247,7 @@ class MainWindow(QMainWindow):
         margin = QWidget()
         inside = QVBoxLayout(margin)
         inside.setContentsMargins(M, 0, M, 0)
+        self.recovery.setStyleSheet(f"RecoveryCard {{ margin: {M}px 0; }}")
         inside.addWidget(self.recovery)
         margin.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         column.addWidget(margin)
