@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from PySide6.QtCore import QPoint
-from PySide6.QtGui import QPalette, QTextBlock
+from PySide6.QtGui import QPalette, QTextBlock, QTextCharFormat
 from pytestqt.qtbot import QtBot
 
 from fakes import FakeEngine, FakeTokeniser, Script
@@ -198,8 +198,8 @@ def unreadable(screen: ChatScreen) -> set[str]:
             plain = part.palette().color(group, QPalette.ColorRole.Text)
             block: QTextBlock = part.document().begin()
             while block.isValid():
-                formats = [at.fragment().charFormat() for at in block]
-                formats += [span.format for span in block.layout().formats()]  # type: ignore[attr-defined]
+                formats = [QTextCharFormat(at.fragment().charFormat()) for at in block]
+                formats += [QTextCharFormat(span.format) for span in block.layout().formats()]  # type: ignore[attr-defined]
                 for form in formats:
                     own = form.foreground()
                     ink = own.color() if own.style().value else plain
