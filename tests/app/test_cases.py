@@ -198,7 +198,7 @@ def unreadable(screen: ChatScreen) -> set[str]:
             plain = part.palette().color(group, QPalette.ColorRole.Text)
             block: QTextBlock = part.document().begin()
             while block.isValid():
-                formats = [QTextCharFormat(at.fragment().charFormat()) for at in block]
+                formats = [QTextCharFormat(at.fragment().charFormat()) for at in block]  # type: ignore[attr-defined]
                 formats += [QTextCharFormat(span.format) for span in block.layout().formats()]  # type: ignore[attr-defined]
                 for form in formats:
                     own = form.foreground()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible
+from PySide6.QtGui import QAccessible, QAccessibleInterface
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
     QApplication,
+    QButtonGroup,
     QComboBox,
     QLineEdit,
     QWidget,
@@ -51,8 +53,7 @@ def whole(
 
 def chat_with_an_answer(qtbot: QtBot, shell: Shell) -> None:
     shell.window.go("chat")
-    screen = shell.window.screen_now
-    assert screen is not None
+    screen: Any = shell.window.screen_now  # Any: its parts are looked into
     screen.composer.set_text("Hello")
     qtbot.waitUntil(screen.composer.send.isEnabled, timeout=5000)
     screen.submit()
@@ -61,7 +62,11 @@ def chat_with_an_answer(qtbot: QtBot, shell: Shell) -> None:
 
 def is_reachable(widget: QWidget) -> bool:
     """By Tab. Of buttons of which one is chosen, the chosen one is, and the arrows go to the others."""
-    if isinstance(widget, QAbstractButton) and (group := widget.group()) is not None and group.exclusive():
+    if (
+        isinstance(widget, QAbstractButton)
+        and (group := cast(QButtonGroup | None, widget.group())) is not None
+        and group.exclusive()
+    ):
         return widget.isChecked() and widget.isVisible()
     return (
         bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
@@ -82,7 +87,7 @@ def reached(qtbot: QtBot, root: QWidget) -> set[QWidget]:
     if window.windowType() is not Qt.WindowType.Popup:  # which has the keys without being the active window
         window.activateWindow()
         qtbot.waitUntil(lambda: QApplication.activeWindow() is window, timeout=5000)
-    first = min(expected(root), key=lambda widget: widget.mapToGlobal(widget.rect().topLeft()).toTuple())
+    first = min(expected(root), key=lambda widget: widget.mapToGlobal(widget.rect().topLeft()).y())
     first.setFocus()
     found: list[QWidget] = []
     at = QApplication.focusWidget()
@@ -95,7 +100,7 @@ def reached(qtbot: QtBot, root: QWidget) -> set[QWidget]:
 
 def said(widget: QWidget) -> str:
     """What VoiceOver would say: the accessible interface's own answer, and what a buddy or a group says."""
-    interface = QAccessible.queryAccessibleInterface(widget)
+    interface = cast(QAccessibleInterface | None, QAccessible.queryAccessibleInterface(widget))
     name = interface.text(QAccessible.Text.Name) if interface is not None else ""
     return name or widget.accessibleName()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -55,7 +53,7 @@ def updates(context: AppContext, hub: Hub, clock: Clock) -> UpdateCheck:
 
 
 @pytest.fixture
-def window(qtbot: QtBot, context: AppContext, updates: UpdateCheck) -> Iterator[SettingsWindow]:
+def window(qtbot: QtBot, context: AppContext, updates: UpdateCheck) -> SettingsWindow:
     made = SettingsWindow(context.theme, context.settings, context.session, updates)
     qtbot.addWidget(made)
     made.open_at("updates")

@@ -102,7 +102,6 @@ class ChatDrawers(QWidget):
     def _open(self, drawer: ParametersDrawer | TelemetryDrawer | None) -> None:
         for at in range(self._row.count()):
             widget = self._row.itemAt(at).widget()
-            if widget is not None:
-                widget.setVisible(widget is drawer)
+            widget.setVisible(widget is drawer)
         self.setVisible(drawer is not None)
         self.toggled.emit()
