@@ -14,6 +14,7 @@ from slipstream.errors import InvalidRequest, SlipstreamError
 from slipstream.events import Choice, Delta, Done, Event, Finish, Prefill, Round, Timings
 from slipstream.jobs import Inbox, Job
 from slipstream.prompt.output import OutputStyle
+from slipstream.prompt.respell import Located
 from slipstream.prompt.thinking import ThinkTags
 from slipstream.server.app import HttpServer
 from slipstream.server.backend import Backend
@@ -50,6 +51,10 @@ class FakeTokeniser:
         if not out:
             raise InvalidRequest("the prompt is empty")
         return out
+
+    def locate(self, chat: Chat) -> Located:
+        text = self._render(chat)
+        return Located(text, self.encode(chat), [(at, at + 1) for at in range(len(text))])
 
     def _render(self, chat: Chat) -> str:
         head = "".join(f"[tool {tool['function']['name']}]" for tool in chat.tools)
@@ -192,7 +197,7 @@ def serving(
     tokeniser: FakeTokeniser | None = None,
     info: ModelInfo = INFO,
     limit: int = 64,
-    max_active: int = service.MAX_ACTIVE,
+    max_active: int | None = None,
     aliases: tuple[str, ...] = (),
     clock: Callable[[], float] = time.monotonic,
     **settings: Any,  # Any: keywords of HttpServer

@@ -388,3 +388,25 @@ def test_ctrl_c_with_json_prints_the_object(root: Path) -> None:
     assert running.returncode == 130, err
     if out:  # interrupted while loading there is nothing to print
         assert json.loads(out)["finish_reason"] == "cancelled"
+
+
+def test_calibrate_measures_once_and_shows_it_again(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("slipstream.engine.calibrate.REPEATS", 1)
+    monkeypatch.setattr("slipstream.store.machine.disturbance", lambda: "busy (load 9.0)")
+    model = ("--model", "./random", "--drafter", "./dspark")
+    code, _, error = run("calibrate", *model)
+    assert code == 2
+    assert "busy (load 9.0)" in error
+    assert "--force" in error
+    assert run("calibrate", *model, "--show")[0] == 1
+    code, out, _ = run("calibrate", *model, "--force", "--json")
+    assert code == 0
+    measured = json.loads(out)
+    assert measured["target"]["128"]["1"] > 0
+    assert measured["drafters"]["dspark"]["128"]["7"] > 0
+    code, out, _ = run("calibrate", *model, "--show", "--json")
+    assert code == 0
+    shown = json.loads(out)
+    assert {**shown, "at_s": 0} == {**measured, "at_s": 0}
+    assert "DSpark drafts" in run("calibrate", *model, "--show")[1]

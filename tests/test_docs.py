@@ -1,7 +1,11 @@
-"""Commands in README and docs: each is one that the programs here take, or its block is marked `sh mac-only`."""
+"""Commands in README and docs: each is one that the programs here take, or its block is marked `sh mac-only`.
+
+What asks a server (`curl` lines, Python blocks) is run against one, with an engine that answers by rote.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -13,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from fakes import serving
 from slipstream import cli
 
 ROOT = Path(__file__).parents[1]
@@ -22,8 +27,11 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(enco
 PLACEHOLDERS = ("COMMAND",)
 
 
-def blocks(file: Path) -> Iterator[str]:
-    yield from re.findall(r"^```sh\n(.*?)^```", file.read_text(encoding="utf-8"), re.M | re.S)
+def blocks(file: Path, language: str = "sh") -> Iterator[str]:
+    """Also those inside a list, without its indentation."""
+    text = file.read_text(encoding="utf-8")
+    for indent, block in re.findall(rf"^( *)```{language}\n(.*?)^ *```", text, re.M | re.S):
+        yield re.sub(rf"^{indent}", "", block, flags=re.M)
 
 
 def commands(file: Path) -> Iterator[str]:
@@ -64,10 +72,61 @@ def test_a_command_in_the_docs_is_one_that_is_taken(file: str, command: str) -> 
             assert all("=" in each for each in assignments)
         case ["python3", "-m", "pip", *_]:
             assert "pip install -q" in (ROOT / ".ci" / "run").read_text()  # which runs it
+        case ["curl", *_]:
+            pass  # test_what_the_docs_ask_of_a_server runs it
         case ["apt-get", "install", package]:
             assert package in (ROOT / ".ci" / "run").read_text()
         case _:
             pytest.fail(f"nothing checks this command; if only a Mac has it, mark its block: ```sh mac-only\n{command}")
+
+
+ADDRESS = "http://127.0.0.1:8765"
+CURLS = [(file, command) for file, command in ALL if command.startswith("curl ")]
+SNIPPETS = [(file.name, block) for file in FILES for block in blocks(file, "python")]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serving() as served:
+        yield served.url
+
+
+@pytest.mark.parametrize(("file", "command"), CURLS)
+def test_what_the_docs_ask_of_a_server_is_answered(file: str, command: str, url: str) -> None:
+    del file
+    asked = shlex.split(command.replace(ADDRESS, url))
+    done = subprocess.run([*asked, "--fail-with-body", "--noproxy", "*"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert isinstance(json.loads(done.stdout), dict)
+
+
+@pytest.mark.parametrize(("file", "block"), SNIPPETS)
+def test_programs_in_the_docs_run(file: str, block: str, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ADDRESS in block, f"{file}: what does this program need?"
+    exec(compile(block.replace(ADDRESS, url), file, "exec"), {})
+    assert capsys.readouterr().out == "Hello world\n"
+
+
+def test_every_block_says_what_it_is() -> None:
+    """A block without a language would be checked by nobody."""
+    known = {"sh", "sh mac-only", "python", "toml", "json", "text", ""}
+    for file in FILES:
+        fences = re.findall(r"^ *```(.*)$", file.read_text(encoding="utf-8"), re.M)
+        assert len(fences) % 2 == 0, file.name
+        assert set(fences) <= known, file.name
+        assert all(language for language in fences[::2]), file.name
+
+
+def test_every_page_is_linked_and_every_link_leads_somewhere() -> None:
+    linked = set[Path]()
+    for file in FILES:
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", file.read_text(encoding="utf-8")):
+            if "://" not in target:
+                path = (file.parent / target).resolve()
+                assert path.exists(), f"{file.name} links to {target}"
+                linked.add(path)
+    pages = {page.resolve() for page in (ROOT / "docs").glob("*.md")}
+    assert pages <= linked, sorted(page.name for page in pages - linked)
 
 
 def check_pytest(arguments: list[str]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from slipstream.cli import main
 from slipstream.store import converted
 from stub_hub import StubHub
 from tiny_gguf import tiny_gguf
@@ -113,3 +114,17 @@ def test_refusals_are_one_sentence(environment: dict[str, str], stub: StubHub) -
         assert words in err
         assert len([line for line in err.splitlines() if line.startswith("slipstream: ")]) == 1
         assert "Traceback" not in err
+
+
+def test_fit_of_the_built_in_pair_has_numbers_and_converts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert main(["models", "fit", "--json"]) == 0
+    pair = json.loads(capsys.readouterr().out)
+    assert main(["models", "fit", pair["name"], "--drafter", "none", "--json"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert pair["target"] == alone["target"] > 130e6 * 4  # in float32 on a CPU
+    assert pair["drafter"] > alone["drafter"] == 0
+    assert pair["total"] > alone["total"]
+    assert not (tmp_path / "cache").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,22 @@ def test_what_is_wrong_with_a_script_is_said(tmp_path: Path, text: str, says: st
 
 def test_the_example_for_agents_can_be_read() -> None:
     assert len(read_script(Path(__file__).parent / "data/scripts/agents.toml").turns) > 5
+
+
+def test_the_next_prompt_has_the_sampled_tokens_also_where_the_text_has_others(engine: MlxEngine) -> None:
+    """With the built-in model's own tokeniser: each character a token, as no tokeniser would cut it."""
+    tokeniser = engine.tokeniser
+    assert isinstance(tokeniser, FolderTokeniser)
+    text, done = ask(engine, [ASKED])
+    (call,) = called(text)
+    encode = tokeniser.huggingface.encode
+    sampled = [id_ for letter in text for id_ in encode(letter, add_special_tokens=False)] + [min(engine.info.end_ids)]
+    kept = dataclasses.replace(call, answer=tuple(sampled))
+    function = {"name": call.name, "arguments": {}}
+    answer = {"role": "assistant", "content": "I will read it."}
+    answer |= {"tool_calls": [{"id": call.id, "type": "function", "function": function}]}
+    messages = [ASKED, answer, {"role": "tool", "tool_call_id": call.id, "content": "ä"}]
+    ids = chat.render(tokeniser, messages, [TOOL], recall={call.id: kept}.get)
+    plain = chat.render(tokeniser, messages, [TOOL], recall={call.id: call}.get)
+    assert ids[: len(done.prompt_ids) + len(sampled)] == [*done.prompt_ids, *sampled]
+    assert tokeniser.spell(ids) == tokeniser.spell(plain) and ids != plain

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -34,10 +36,13 @@ TIMINGS = Timings(0, 0, 0, 0, 1, 0, 1, 0)
 
 
 class Toy:
-    """Says a prompt word by word. `bad` is an error of the request, `broken` one of the model, `gate` waits."""
+    """Says a prompt word by word. `bad` is an error of the request, `broken` one of the model, `gate` waits.
 
-    def __init__(self) -> None:
-        self.info = INFO
+    A word that begins with `read` is a chunk of the prompt, and nothing is said.
+    """
+
+    def __init__(self, max_batch: int = 1) -> None:
+        self.info = replace(INFO, max_batch=max_batch)
         self.is_closed = False
         self.order: list[str] = []  # whose turn it was
         self.at_gate = threading.Semaphore(0)
@@ -65,7 +70,7 @@ class Toy:
             if word == "gate":
                 self.at_gate.release()
                 assert self.gate.acquire(timeout=10)
-            yield Delta(word, (1,))
+            yield Prefill(1, len(words), 0) if word.startswith("read") else Delta(word, (1,))
         yield Done(Finish.STOP, TIMINGS, ())
 
     def close(self) -> None:
@@ -92,8 +97,14 @@ class Served:
 
 
 @contextmanager
-def serving(open_engine: Callable[[], Toy] | None = None, *, limit: int = 64, max_active: int = 4) -> Generator[Served]:
-    engine = Toy()
+def serving(
+    open_engine: Callable[[], Toy] | None = None,
+    *,
+    limit: int = 64,
+    max_active: int | None = None,
+    max_batch: int = 1,
+) -> Generator[Served]:
+    engine = Toy(max_batch)
     served = Served(engine, Inbox(limit))
     thread = threading.Thread(
         target=serve,
@@ -292,3 +303,35 @@ def test_a_cancelled_job_has_the_next_turn_and_one_in_the_queue_ends_without_any
         assert text(whole(one)) in ("a gate", "a gate b")
         assert text(whole(two)) == "d e f"
     assert "never" not in served.engine.order
+
+
+def test_where_rounds_are_shared_one_chunk_is_read_between_two_of_them() -> None:
+    with serving(max_batch=6) as served:
+        _, gate = served.ask("gate z")
+        assert served.engine.at_gate.acquire(timeout=10)
+        spoken = [served.ask(" ".join(f"{name}{n}" for n in range(12)))[1] for name in "abc"]
+        prompts = [served.ask(" ".join(f"read{name}{n}" for n in range(4)) + " end")[1] for name in "xy"]
+        served.engine.gate.release()
+        for events in (gate, *spoken, *prompts):
+            whole(events)
+    order = [word for word in served.engine.order if word not in ("gate", "z")]
+    reads = [at for at, word in enumerate(order) if word.startswith("read")]
+    assert len(reads) == 8
+    assert order[reads[0]][4] != order[reads[1]][4], "prompts take turns"
+    for one, other in itertools.pairwise(reads):
+        between = order[one + 1 : other]
+        talking = [name for name in "abc" if f"{name}0" in order[:one] and f"{name}11" not in order[: other + 1]]
+        assert {word[0] for word in between} >= set(talking), "each that decodes has a round"
+        assert len(between) <= 4
+
+
+def test_as_many_are_under_way_as_decode_together() -> None:
+    with serving(max_batch=9) as served:
+        _, gate = served.ask("gate z")
+        assert served.engine.at_gate.acquire(timeout=10)
+        asked = [served.ask("gate " + "w " * 5)[1] for _ in range(12)]
+        for _ in range(13):
+            served.engine.gate.release()
+        for events in (gate, *asked):
+            whole(events)
+    assert max(len(status.jobs) for status in served.statuses if isinstance(status, Working)) == 9

@@ -14,7 +14,8 @@ from mlx_lm.models import llama, qwen3
 
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
-from slipstream.drafters.protocol import Draw, Proposal
+from slipstream.drafters.mtp import Mtp
+from slipstream.drafters.protocol import Drafter, Draw, Proposal, Wish
 from slipstream.models.host import ints
 from slipstream.models.target import Target
 from slipstream.types import Mode
@@ -124,14 +125,14 @@ def write_drafter(folder: Path, mode: Mode, *, own_tables: bool = False, seed: i
     return folder
 
 
-class Half:
+class HalfAlone:
     """Makes a real drafter right about half of the time, by replacing drafts with what the target will say.
 
     `answer` is the plain run's ids from the first position after the prompt on.
     """
 
-    def __init__(self, drafter: DSpark | DFlash, answer: Sequence[int], prompt_length: int) -> None:
-        self._drafter = drafter
+    def __init__(self, drafter: DSpark | DFlash | Mtp, answer: Sequence[int], prompt_length: int) -> None:
+        self._drafter: Any = drafter
         self._answer = answer
         self._prompt_length = prompt_length
         self.mode, self.taps, self.block = drafter.mode, drafter.taps, drafter.block
@@ -146,10 +147,31 @@ class Half:
         return self._drafter.restore(buffers, length)
 
     def propose(self, state: Any, last: int, limit: int, draw: Draw) -> Proposal:
-        proposal = self._drafter.propose(state, last, limit, draw)
-        at = state.length + 1 - self._prompt_length
-        tokens = ints(proposal.tokens)
-        for index in range(len(tokens)):
-            if at + index < len(self._answer) and (at + index) * 2654435761 % 7 < 5:
-                tokens[index] = self._answer[at + index]
-        return Proposal(mx.array(tokens, dtype=mx.int32), proposal.confidence, proposal.logits)
+        return self._righted(state, self._drafter.propose(state, last, limit, draw))
+
+    def _righted(self, state: Any, proposal: Proposal) -> Proposal:
+        tokens = half_right(ints(proposal.tokens), self._answer, state.length + 1 - self._prompt_length)
+        return Proposal(tokens, proposal.confidence, proposal.logits)
+
+
+class Half(HalfAlone):
+    """The same for a drafter that drafts for several requests at once."""
+
+    def propose(self, state: Any, last: int, limit: int, draw: Draw) -> Proposal:
+        return self.propose_together([Wish(cast(Drafter, self), state, last, limit, draw)])[0]
+
+    def propose_together(self, wishes: Sequence[Wish]) -> list[Proposal]:
+        proposals = self._drafter.propose_together(wishes)
+        return [self._righted(wish.state, proposal) for wish, proposal in zip(wishes, proposals, strict=True)]
+
+    def observe_together(self, states: Any, tokens: Any, taps: Any) -> None:
+        self._drafter.observe_together(states, tokens, taps)
+
+
+def half_right(drafts: Sequence[int], answer: Sequence[int], at: int) -> mx.array:
+    """Drafts for answer[at], answer[at + 1], …, most of them replaced with what is right."""
+    tokens = list(drafts)
+    for index in range(len(tokens)):
+        if at + index < len(answer) and (at + index) * 2654435761 % 7 < 5:
+            tokens[index] = answer[at + index]
+    return mx.array(tokens, dtype=mx.int32)

@@ -216,11 +216,76 @@ FAMILIES: dict[str, dict[str, Any]] = {
     },
 }
 
+# Further files of mlx-lm in our table: the same arithmetic in another wrapper, or families beyond the matrix.
+MORE: dict[str, dict[str, Any]] = {
+    "mistral3": {
+        "model_type": "mistral3",
+        "text_config": _COMMON
+        | {
+            "model_type": "ministral3",
+            "rope_parameters": {
+                "type": "default",
+                "rope_theta": 10000.0,
+                "llama_4_scaling_beta": 0.1,
+                "original_max_position_embeddings": 16,
+            },
+        },
+    },
+    "ministral3": {
+        "model_type": "ministral3",
+        "layer_types": ["sliding_attention", "full_attention"] * 2,
+        "sliding_window": 8,
+        "rope_parameters": {
+            "type": "default",
+            "rope_theta": 10000.0,
+            "llama_4_scaling_beta": 0.1,
+            "original_max_position_embeddings": 16,
+        },
+    },
+    "qwen3_vl": {"model_type": "qwen3_vl", "text_config": _COMMON | {"model_type": "qwen3_vl_text"}},
+    "qwen3_vl_moe": {
+        "model_type": "qwen3_vl_moe",
+        "text_config": _COMMON | _EXPERTS | {"model_type": "qwen3_vl_moe_text"},
+    },
+    "smollm3": {"model_type": "smollm3", "no_rope_layer_interval": 4},
+    "olmo2": {"model_type": "olmo2"},
+    "olmo3": {"model_type": "olmo3", "sliding_window": 8},
+    "cohere": {"model_type": "cohere", "layer_norm_eps": 1e-5, "logit_scale": 0.25, "use_qk_norm": True},
+    "cohere2": {
+        "model_type": "cohere2",
+        "head_dim": 16,
+        "layer_norm_eps": 1e-5,
+        "logit_scale": 0.25,
+        "sliding_window": 8,
+        "sliding_window_pattern": 4,
+    },
+    "granitemoe": {"model_type": "granitemoe", "num_local_experts": 4, "num_experts_per_tok": 2} | _GRANITE,
+    "gemma": {"model_type": "gemma"},
+    "gemma2": {
+        "model_type": "gemma2",
+        "query_pre_attn_scalar": 32,
+        "attn_logit_softcapping": 50.0,
+        "final_logit_softcapping": 30.0,
+    },
+    "gemma3 with images": {
+        "model_type": "gemma3",
+        "vocab_size": VOCABULARY,
+        "text_config": _COMMON
+        | {
+            "model_type": "gemma3_text",
+            "sliding_window": 8,
+            "sliding_window_pattern": 2,
+            "query_pre_attn_scalar": 32,
+            "rope_local_base_freq": 1000.0,
+        },
+    },
+}
+
 RECURRENT = ("qwen3_next", "qwen3_5", "qwen3_5_moe", "lfm2", "lfm2_moe", "nemotron_h", "granitemoehybrid")
 
 
 def config(family: str) -> dict[str, Any]:
-    own = FAMILIES[family]
+    own = (FAMILIES | MORE)[family]
     return own if "text_config" in own else _COMMON | own
 
 

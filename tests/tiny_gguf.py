@@ -1,4 +1,4 @@
-"""Writes small, valid GGUF files of the llama architecture, and knows what their weights mean."""
+"""Writes small, valid GGUF files of every architecture that is read, and knows what their weights mean."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class TinyGguf:
         return path
 
 
-def tiny_gguf(seed: int = 0) -> TinyGguf:
-    """Two layers, and every type that is read somewhere in them."""
+def tiny_gguf(seed: int = 0, kind: str = "llama") -> TinyGguf:
+    """Two layers, and every type that is read somewhere in them. `kind`: llama, qwen2 or qwen3."""
     random = np.random.default_rng(seed)
     q, kv = HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
     tokens = vocabulary()
@@ -74,20 +74,25 @@ def tiny_gguf(seed: int = 0) -> TinyGguf:
             f"blk.{layer}.ffn_up.weight": tensor("F16", (INTERMEDIATE, HIDDEN), random),
             f"blk.{layer}.ffn_down.weight": tensor("F32", (HIDDEN, INTERMEDIATE), random),
         }
+        if kind == "qwen2":
+            for name, rows in (("q", q), ("k", kv), ("v", kv)):
+                tensors[f"blk.{layer}.attn_{name}.bias"] = tensor("F32", (rows,), random)
+        if kind == "qwen3":
+            for name in ("q", "k"):
+                tensors[f"blk.{layer}.attn_{name}_norm.weight"] = tensor("F32", (HEAD_DIM,), random)
     metadata: dict[str, Value] = {
-        "general.architecture": "llama",
+        "general.architecture": kind,
         "general.name": "tiny",
-        "llama.block_count": LAYERS,
-        "llama.context_length": 128,
-        "llama.embedding_length": HIDDEN,
-        "llama.feed_forward_length": INTERMEDIATE,
-        "llama.attention.head_count": HEADS,
-        "llama.attention.head_count_kv": KV_HEADS,
-        "llama.attention.layer_norm_rms_epsilon": 1e-5,
-        "llama.rope.freq_base": 10000.0,
-        "llama.rope.dimension_count": HEAD_DIM,
+        f"{kind}.block_count": LAYERS,
+        f"{kind}.context_length": 128,
+        f"{kind}.embedding_length": HIDDEN,
+        f"{kind}.feed_forward_length": INTERMEDIATE,
+        f"{kind}.attention.head_count": HEADS,
+        f"{kind}.attention.head_count_kv": KV_HEADS,
+        f"{kind}.attention.layer_norm_rms_epsilon": 1e-5,
+        f"{kind}.rope.freq_base": 10000.0,
         "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.pre": "smollm",
+        "tokenizer.ggml.pre": "smollm" if kind == "llama" else "qwen2",
         "tokenizer.ggml.tokens": tokens,
         "tokenizer.ggml.token_type": [3] * len(SPECIALS) + [1] * (len(tokens) - len(SPECIALS)),
         "tokenizer.ggml.merges": list(MERGES),
@@ -98,6 +103,9 @@ def tiny_gguf(seed: int = 0) -> TinyGguf:
         "tokenizer.ggml.add_bos_token": False,
         "tokenizer.chat_template": CHAT,
     }
+    # Only llama.cpp's converter of llamas writes the first; only models whose heads have a width of their own the next.
+    own = {"llama": ("rope.dimension_count",), "qwen3": ("attention.key_length", "attention.value_length")}
+    metadata |= {f"{kind}.{name}": HEAD_DIM for name in own.get(kind, ())}
     return TinyGguf(metadata, tensors)
 
 

@@ -19,6 +19,7 @@ from transformers import PreTrainedTokenizerFast
 import tiny
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
+from slipstream.drafters.mtp import Mtp
 from slipstream.drafters.none import NoDrafter
 from slipstream.drafters.protocol import Drafter, Draw, Proposal
 from slipstream.engine.planner import Drafters
@@ -126,8 +127,9 @@ PATTERNS: dict[str, Pattern] = {
 
 def half(drafter: Drafter, answer: Sequence[int], prompt_length: int) -> Drafter:
     """A real drafter that is right about half of the time; most of its methods are the drafter's own."""
-    assert isinstance(drafter, DSpark | DFlash)
-    return cast(Drafter, tiny.Half(drafter, answer, prompt_length))
+    assert isinstance(drafter, DSpark | DFlash | Mtp)
+    kind = tiny.HalfAlone if isinstance(drafter, Mtp) else tiny.Half
+    return cast(Drafter, kind(drafter, answer, prompt_length))
 
 
 class ScriptedState:

@@ -12,6 +12,8 @@ from types import TracebackType
 
 from PySide6.QtCore import QtMsgType, qInstallMessageHandler
 
+from slipstream.log import LINE, Formatter
+
 FILE_BYTES = 1_000_000
 FILES = 3
 LINES = 2000
@@ -24,7 +26,7 @@ _LEVELS = {
     QtMsgType.QtFatalMsg: logging.CRITICAL,
 }
 
-_FORMAT = logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+_FORMAT = Formatter(LINE)
 
 
 class LogRing(logging.Handler):

@@ -244,6 +244,20 @@ SETTINGS: tuple[Setting, ...] = (
         for_engine=True,
     ),
     Setting(
+        "performance/max_batch",
+        Page.PERFORMANCE,
+        1,
+        mark("Settings", "Answers written together"),
+        mark(
+            "Settings",
+            "For agents that ask several things at once: more in all, each one a little slower, every text the same. "
+            "From the next load on.",
+        ),
+        low=1,
+        high=16,
+        for_engine=True,
+    ),
+    Setting(
         "performance/unload_minutes",
         Page.PERFORMANCE,
         0,

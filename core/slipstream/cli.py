@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
-from slipstream import __version__
+from slipstream import __version__, log
 from slipstream.commands.output import can_say_everything
 from slipstream.errors import SlipstreamError
 from slipstream.models.backend import prepare
@@ -20,6 +20,7 @@ from slipstream.models.backend import prepare
 def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[], int] | None = None) -> int:
     """Run a command; with none given, `without_command` (the app opens its window there)."""
     _say_what_the_terminal_cannot()
+    log.to_stderr()
     with _interruptible():
         try:
             return _run(arguments, without_command)
@@ -74,7 +75,7 @@ def _say_what_the_terminal_cannot() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     from slipstream.agents import commands as agents
-    from slipstream.commands import doctor, generate, models, race, serve, verify
+    from slipstream.commands import benchmark, calibrate, doctor, generate, models, race, roofline, serve, verify
 
     parser = argparse.ArgumentParser(
         prog="slipstream",
@@ -83,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print versions and exit")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="")
-    for command in (generate, race, serve, verify, models, doctor):
+    for command in (generate, race, serve, models, calibrate, benchmark, roofline, verify, doctor):
         command.add_parser(commands)
     agents.add_parsers(commands)
     return parser

@@ -17,6 +17,7 @@ SlipstreamError
 │   ├── DiskFull        too little room: free space, or choose another folder
 │   ├── DamagedDownload the bytes are not what the hub promised, twice: try again later
 │   └── FormatRefused   nothing there may or can be loaded: choose another repository
+├── Unsteady            the machine is hot or busy: let it rest, or measure all the same
 ├── Busy                the queue is full: try again in `retry_after_s`
 ├── EngineFaulted       a forward pass failed, caches cannot be trusted: reload
 └── Closed              the engine is shutting down
@@ -112,6 +113,17 @@ class DamagedDownload(DownloadFailed):
 
 class FormatRefused(DownloadFailed):
     code = "format_refused"
+
+
+class Unsteady(SlipstreamError):
+    code = "unsteady"
+
+    def __init__(self, state: str) -> None:
+        super().__init__(
+            f"this machine is {state}, so what is measured now would mislead; let it rest and try again, "
+            "or measure all the same with --force (force in the API)",
+            state=state,
+        )
 
 
 class Busy(SlipstreamError):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from slipstream.curves import Curves
 from slipstream.errors import SlipstreamError
 from slipstream.types import ModelInfo
 
@@ -83,7 +84,7 @@ class Round:
     """One verification. `accepted` counts drafts that became part of the answer."""
 
     position: int  # of the last committed token, whose forward this was
-    source: str  # "dspark", "dflash", "lookup" or "plain"
+    source: str  # "dspark", "dflash", "mtp", "lookup", "grammar" or "plain"
     drafted: tuple[int, ...]
     accepted: int
     confidence: tuple[float, ...] | None = None  # probability of each draft to be kept, where the drafter says
@@ -116,6 +117,16 @@ class Prefill:
     done: int
     total: int
     reused: int
+    left_s: float | None = field(default=None, compare=False)  # until the first token, as measured prompts say
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A calibration got on. The last one's curves are what is kept."""
+
+    done: int  # measurements
+    total: int
+    curves: Curves
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +158,7 @@ class Failed:
     error: SlipstreamError
 
 
-Event = Queued | Prefill | Delta | Done | Failed
+Event = Queued | Prefill | Measured | Delta | Done | Failed
 
 
 # What the engine as a whole is doing.

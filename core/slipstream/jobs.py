@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from slipstream.errors import Busy, Closed
 from slipstream.events import Done, Event, Failed, Finish, Queued, Timings
-from slipstream.types import Request
+from slipstream.types import Request, Work
 
 Sink = Callable[[Event], None]  # called on the engine thread; must not block
 
@@ -21,15 +21,21 @@ _numbers = itertools.count(1)
 
 
 class Job:
-    """A request, where its events go, and whether it is still wanted."""
+    """A piece of work, where its events go, and whether it is still wanted."""
 
-    def __init__(self, request: Request, sink: Sink) -> None:
+    def __init__(self, work: Work, sink: Sink) -> None:
         self.number = next(_numbers)
-        self.request = request
+        self.work = work
         self.sink = sink
         self.queued_s = time.monotonic()
         self.cancelled_s: float | None = None  # when it was first taken back
         self._cancelled = threading.Event()
+
+    @property
+    def request(self) -> Request:
+        """Of a job that answers one."""
+        assert isinstance(self.work, Request)
+        return self.work
 
     def cancel(self) -> None:
         """From any thread. Takes effect within one round or one prefill chunk; the job still ends with Done."""
@@ -120,10 +126,10 @@ class Waiting:
     Interrupted (Ctrl-C), it can be cancelled and iterated further. Raises Busy or Closed when the inbox is.
     """
 
-    def __init__(self, inbox: Inbox, request: Request) -> None:
+    def __init__(self, inbox: Inbox, work: Work) -> None:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._is_over = False
-        self.job = Job(request, self._events.put)
+        self.job = Job(work, self._events.put)
         inbox.put(self.job)
 
     def __iter__(self) -> Iterator[Event]:
@@ -137,9 +143,9 @@ class Waiting:
         return event
 
 
-def events_of(inbox: Inbox, request: Request) -> Iterator[Event]:
-    """Run one request and hand out its events. Leaving early cancels the job. Raises Busy or Closed."""
-    waiting = Waiting(inbox, request)
+def events_of(inbox: Inbox, work: Work) -> Iterator[Event]:
+    """Run one job and hand out its events. Leaving early cancels the job. Raises Busy or Closed."""
+    waiting = Waiting(inbox, work)
     try:
         yield from waiting
     finally:

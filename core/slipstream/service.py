@@ -6,12 +6,13 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 from slipstream.errors import EngineFaulted, SlipstreamError
-from slipstream.events import Done, Event, Failed, Faulted, Loading, Ready, Status, Working
+from slipstream.events import Done, Event, Failed, Faulted, Loading, Prefill, Ready, Status, Working
 from slipstream.jobs import Inbox, Job, cancelled_before_start
-from slipstream.types import ModelInfo, Tokens
+from slipstream.types import ModelInfo, Request, Tokens
 
 logger = logging.getLogger(__name__)
 
@@ -42,14 +43,15 @@ def serve(
     emit: Callable[[Status], None],
     *,
     name: str = "model",
-    max_active: int = MAX_ACTIVE,
+    max_active: int | None = None,
 ) -> None:
     """Open an engine and run jobs until the inbox is closed. Blocks; call it on the thread that is to own MLX.
 
-    Up to `max_active` jobs take turns, one prefill chunk or one round each, so that a short one is not stuck behind
-    a long prompt; two places more are there for short prompts alone. An error of a request fails its job alone. Any
-    other exception means that a forward pass broke and the caches are lies: every job fails with EngineFaulted until
-    the program opens a new engine.
+    Up to `max_active` jobs (None: MAX_ACTIVE, or as many as the engine decodes together) take turns, one prefill chunk
+    or one round each, so that a short one is not stuck behind a long prompt; two places more are there for short
+    prompts alone. Where the engine decodes several together, one chunk of one prompt is read between two rounds. An
+    error of a request fails its job alone. Any other exception means that a forward pass broke and the caches are
+    lies: every job fails with EngineFaulted until the program opens a new engine.
     """
     emit(Loading(name))
     try:
@@ -64,28 +66,29 @@ def serve(
         emit(Faulted(fault))
         _refuse_all(inbox, fault)
         return
-    turns: deque[tuple[Job, Iterator[Event]]] = deque()
+    places = max(MAX_ACTIVE, engine.info.max_batch) if max_active is None else max_active
+    turns = _Turns(rounds_are_shared=engine.info.max_batch > 1)
     try:
         emit(Ready(engine.info))
         while True:
-            if _admit(inbox, engine, turns, max_active):
-                emit(Working(engine.info, tuple(job.number for job, _ in turns)))
+            if _admit(inbox, engine, turns, places):
+                emit(Working(engine.info, tuple(turn.job.number for turn in turns)))
             if not turns:
                 return  # the inbox is closed and empty
             if inbox.is_closed:
-                for job, _ in turns:
-                    job.cancel()
-            job, events = _take(turns)
+                for turn in turns:
+                    turn.job.cancel()
+            turn = turns.take()
             try:
-                if _turn(job, events):
-                    turns.append((job, events))
+                if turn.goes_on():
+                    turns.put_back(turn)
                 elif not turns:
                     emit(Ready(engine.info))
             except Exception as error:
-                logger.exception("job %d failed", job.number)
+                logger.exception("job %d failed", turn.job.number)
                 fault = EngineFaulted(f"the model failed ({type(error).__name__}: {error}); reload it")
-                for failed in (job, *(job for job, _ in turns)):
-                    failed.sink(Failed(fault))
+                for failed in (turn, *turns):
+                    failed.job.sink(Failed(fault))
                 emit(Faulted(fault))
                 _refuse_all(inbox, fault)
                 return
@@ -108,16 +111,82 @@ def start(
     return thread
 
 
-def _admit(inbox: Inbox, engine: Engine, turns: deque[tuple[Job, Iterator[Event]]], max_active: int) -> bool:
+@dataclass(slots=True)
+class _Turn:
+    """A job under way. What it says at its turns is its engine's iterator."""
+
+    job: Job
+    events: Iterator[Event]
+    is_reading: bool = True  # its prompt; else it decodes
+    was_short: bool = False  # the last turn: nothing was computed in it
+
+    def goes_on(self) -> bool:
+        """Take the turn: one event. True while there is more to come."""
+        try:
+            event = next(self.events)
+        except SlipstreamError as error:
+            self.job.sink(Failed(error))
+            return False
+        self.job.sink(event)
+        self.is_reading = isinstance(event, Prefill)
+        self.was_short = isinstance(event, Prefill) and event.done == event.reused
+        return not isinstance(event, Done)
+
+
+class _Turns:
+    """Jobs under way, in the order of their turns."""
+
+    def __init__(self, *, rounds_are_shared: bool) -> None:
+        self._turns: deque[_Turn] = deque()
+        self._rounds_are_shared = rounds_are_shared
+        self._decode_first: set[int] = set()  # numbers of jobs that have a turn before the next chunk of a prompt
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    def __iter__(self) -> Iterator[_Turn]:
+        return iter(self._turns)
+
+    def add(self, turn: _Turn) -> None:
+        """A newcomer goes first: its prompt is short, or it will step aside after one chunk."""
+        self._turns.appendleft(turn)
+
+    def put_back(self, turn: _Turn) -> None:
+        """After its turn."""
+        if self._rounds_are_shared and turn.is_reading:
+            if turn.was_short:
+                self._turns.appendleft(turn)
+                return
+            self._decode_first = {other.job.number for other in self._turns if not other.is_reading}
+        self._turns.append(turn)
+
+    def take(self) -> _Turn:
+        """Whose turn it is. A cancelled job goes first: it has only to end, and its client's next request may wait."""
+        index = self._index(lambda turn: turn.job.is_cancelled)
+        if index is None and self._rounds_are_shared:
+            # Once a chunk of a prompt was read, all that decode have their turn, and so a round, before the next one.
+            index = self._index(lambda turn: turn.job.number in self._decode_first)
+            if index is None:
+                index = self._index(lambda turn: turn.is_reading)
+        index = index or 0
+        taken = self._turns[index]
+        del self._turns[index]
+        self._decode_first.discard(taken.job.number)
+        return taken
+
+    def _index(self, of: Callable[[_Turn], bool]) -> int | None:
+        return next((index for index, turn in enumerate(self._turns) if of(turn)), None)
+
+
+def _admit(inbox: Inbox, engine: Engine, turns: _Turns, places: int) -> bool:
     """Give waiting jobs a turn, waiting for one when there is nothing else to do. True when somebody came in."""
     came_in = False
     inbox.drop_cancelled()
-    while len(turns) < max_active + SHORT_PLACES:
-        job = inbox.get(wait=not turns, only=_anybody if len(turns) < max_active else _is_short)
+    while len(turns) < places + SHORT_PLACES:
+        job = inbox.get(wait=not turns, only=_anybody if len(turns) < places else _is_short)
         if job is None:
             break
-        # A newcomer goes first: its prompt is short, or it will step aside after one chunk.
-        turns.appendleft((job, engine.run(job)))
+        turns.add(_Turn(job, engine.run(job)))
         came_in = True
     return came_in
 
@@ -127,26 +196,8 @@ def _anybody(_: Job) -> bool:
 
 
 def _is_short(job: Job) -> bool:
-    return isinstance(job.request.prompt, Tokens) and len(job.request.prompt.ids) <= SHORT_PROMPT
-
-
-def _take(turns: deque[tuple[Job, Iterator[Event]]]) -> tuple[Job, Iterator[Event]]:
-    """Whose turn it is. A cancelled job goes first: it has only to end, and its client's next request may wait."""
-    index = next((index for index, (job, _) in enumerate(turns) if job.is_cancelled), 0)
-    taken = turns[index]
-    del turns[index]
-    return taken
-
-
-def _turn(job: Job, events: Iterator[Event]) -> bool:
-    """One event of one job. True while it has more to say."""
-    try:
-        event = next(events)
-    except SlipstreamError as error:
-        job.sink(Failed(error))
-        return False
-    job.sink(event)
-    return not isinstance(event, Done)
+    work = job.work
+    return isinstance(work, Request) and isinstance(work.prompt, Tokens) and len(work.prompt.ids) <= SHORT_PROMPT
 
 
 def _refuse_all(inbox: Inbox, error: SlipstreamError) -> None:

@@ -20,6 +20,7 @@ class Mode(StrEnum):
     AUTO = "auto"  # each round whoever, and as far as, promises the most tokens per millisecond
     DSPARK = "dspark"
     DFLASH = "dflash"
+    MTP = "mtp"  # the heads that a model was published with
     LOOKUP = "lookup"
     BASELINE = "baseline"  # plain decoding: nobody drafts
 
@@ -154,6 +155,16 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Calibrate:
+    """A job that measures what the loaded model's forwards cost on this machine, instead of answering a prompt."""
+
+    force: bool = False  # also on a machine that is hot or busy
+
+
+Work = Request | Calibrate
+
+
+@dataclass(frozen=True, slots=True)
 class CacheLimits:
     """How much of what was computed for prompts is kept. 0: none."""
 
@@ -178,3 +189,5 @@ class ModelInfo:
     dtype: str
     quantisation: str  # "4-bit group 32", or "none"
     end_ids: tuple[int, ...]
+    max_batch: int = 1  # requests that share a round
+    measured_as: str = ""  # the name under which its costs are kept (store/curves.py)

@@ -3083,6 +3083,14 @@
         <source>Off: requests are refused while no model is loaded.</source>
         <translation>Aus: Anfragen werden abgelehnt, solange kein Modell geladen ist.</translation>
     </message>
+    <message>
+        <source>Answers written together</source>
+        <translation>Gemeinsam geschriebene Antworten</translation>
+    </message>
+    <message>
+        <source>For agents that ask several things at once: more in all, each one a little slower, every text the same. From the next load on.</source>
+        <translation>Für Agenten, die vieles zugleich fragen: insgesamt mehr, jede einzelne etwas langsamer, jeder Text derselbe. Ab dem nächsten Laden.</translation>
+    </message>
 </context>
 <context>
     <name>SettingsWindow</name>

@@ -39,6 +39,7 @@ PACKAGES = {
 PROGRAMS = {"claude-code": "claude", "pi": "pi", "codex": "codex", "opencode": "opencode"}
 SCRIPTS = Path(__file__).parents[1] / "data/scripts"
 ODD_KEY = "!sk-$HOME-0123456789abcdef"  # letters that some clients would read as a command or a variable
+SHORT_ANSWER = 64  # tokens: so small a model need not come to an end by itself
 HELLO = "Hello from the server."
 LIMIT_S = 180.0
 PAIR_LIMIT_S = 420.0  # the built-in pair on a slow CPU reads 50 to 150 tokens a second
@@ -170,7 +171,10 @@ def test_client_completes_a_text_turn_with_the_built_in_pair(name: str, pair: Se
     write.apply(AGENTS[name].plan(pair, _card(pair), place))
     if name == "opencode":
         config = place.home / ".config/opencode/opencode.json"
-        config.write_text(json.dumps(json.loads(config.read_text("utf-8")) | {"tools": {"*": False}}), "utf-8")
+        written = json.loads(config.read_text("utf-8"))
+        for model in written["provider"]["slipstream"]["models"].values():
+            model["limit"]["output"] = SHORT_ANSWER
+        config.write_text(json.dumps(written | {"tools": {"*": False}}), "utf-8")
     before = _metrics(pair)["output_tokens"]
     said = _say(PROGRAMS[name], WITHOUT_TOOLS[name], {}, tmp_path, PAIR_LIMIT_S)
     assert said.strip()

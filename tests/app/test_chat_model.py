@@ -20,6 +20,7 @@ from slipstream.types import Mode
 from slipstream_app.history import Attachment, State, open_history
 from slipstream_app.models.chat_parameters import Parameters, parse_schema, parse_tools
 from slipstream_app.models.chat_prompt import Count, Shortened
+from slipstream_app.models.chat_reply import Progress
 from slipstream_app.models.chat_speed import Cause, Source, explain
 
 Open = Callable[..., Desk]
@@ -343,3 +344,12 @@ def test_why_this_speed_names_who_made_each_token_and_one_cause() -> None:
 def test_a_token_that_ends_the_answer_inside_the_drafts_is_counted_once() -> None:
     cut = explain(trace(("", 0, 0, 1), ("dspark", 6, 3, 3)), "auto", ["dspark"])
     assert "".join(cut.sources) == "MDDD"
+
+
+def test_what_is_left_of_a_prompt_is_the_engines_estimate_where_it_gives_one() -> None:
+    progress = Progress(done=100, total=400, reused=0, began_s=10.0)
+    assert progress.left_s(12.0) == 6.0  # by this prompt's own pace
+    progress.told = (9.0, 12.0)
+    assert progress.left_s(12.0) == 9.0
+    assert progress.left_s(14.0) == 7.0
+    assert progress.left_s(99.0) == 0.0

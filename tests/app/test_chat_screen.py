@@ -411,6 +411,7 @@ def _pdf(text: str) -> bytes:
     )
 
 
+# P15: too long is an error here too, and what goes is the user's choice.
 def test_tokens_turn_amber_then_red_and_turns_are_dropped_after_a_preview(
     loaded: ChatScreen, engine: FakeEngine, wait: Wait
 ) -> None:

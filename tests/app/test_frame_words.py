@@ -133,7 +133,7 @@ def pseudo_language(translate: ModuleType, tmp_path: Path, qapp: QApplication) -
 
 # Names, numbers, units, and the text of the machine or of the user: the same in every language.
 _SAME = re.compile(
-    r"^[\W\d_]*$|Slipstream|SmolLM2|scripted|fake-model|DSpark|DFlash|tok/s|GB|MB|http|Claude|pi$|Codex|opencode|npm"
+    r"^[\W\d_]*$|Slipstream|SmolLM2|scripted|fake-model|DSpark|DFlash|MTP|tok/s|GB|MB|http|Claude|pi$|Codex|opencode|npm"
     r"|English|Deutsch|Intel|AMD|Linux|Python|float|JSON|seed|^[A-Z]$|^\d|EOF|Noto|Mono|DejaVu|MIT|Apache|BSD|⌘|/"
     r"|, top_p "
 )

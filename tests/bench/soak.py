@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import re
 import statistics
@@ -32,6 +33,9 @@ import httpx2
 MAX_GROWTH = 0.03
 CANCEL_S = 0.15
 SAMPLE_S = 2.0
+ANSWER_S = 300.0  # for one answer: what takes longer is an error
+DRAIN_S = 60.0  # for what is under way when the time is up
+CACHES = ("--prompt-cache-ram", "32MiB", "--prompt-cache-disk", "64MiB")
 Json = dict[str, Any]
 
 
@@ -66,27 +70,38 @@ def tiny_server() -> Generator[tuple[str, int]]:
         folder = Path(name)
         write_target(folder / "target", max_position_embeddings=8192)
         write_byte_drafter(folder / "drafter", Mode.DSPARK)
-        command = [sys.executable, "-m", "slipstream", "serve", "--port", "0", "--pin", "--model"]
+        # Caches small enough to be full after a few seconds: what grows then is a leak.
+        command = [sys.executable, "-m", "slipstream", "serve", "--port", "0", "--pin", *CACHES, "--model"]
         command += [str(folder / "target"), "--drafter", str(folder / "drafter")]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        home = os.environ | {"XDG_CACHE_HOME": str(folder / "cache"), "HOME": str(folder)}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=home) as server:
             assert server.stdout is not None
-            ready = next(found for line in server.stdout if (found := re.search(r"ready at (\S+)", line)))
+            ready = next((found for line in server.stdout if (found := re.search(r"ready at (\S+)", line))), None)
+            assert ready is not None, "the server ended; see above"
             try:
                 yield ready[1], server.pid
             finally:
                 server.terminate()
+                began = time.monotonic()
+                server.communicate(timeout=30)
+                print(f"server: ended {server.returncode} in {time.monotonic() - began:.1f} s")
 
 
 async def soak(url: str, pid: int | None, args: argparse.Namespace) -> int:
     tally = Tally()
     until = time.monotonic() + args.minutes * 60
     memory: list[tuple[float, int]] = []
-    async with httpx2.AsyncClient(base_url=url, timeout=300, verify=False, trust_env=False) as http:
+    async with httpx2.AsyncClient(base_url=url, timeout=ANSWER_S, verify=False, trust_env=False) as http:
         clients = [client(http, random.Random(args.seed * 1000 + n), until, tally) for n in range(args.clients)]
         await asyncio.gather(*clients, watch(pid, until, memory))
-        while (await http.get("/health")).json()["active"]:
-            await asyncio.sleep(0.05)
-        metrics = (await http.get("/metrics.json")).json()
+        try:
+            async with asyncio.timeout(DRAIN_S):
+                while (await http.get("/health")).json()["active"]:
+                    await asyncio.sleep(0.05)
+            metrics = (await http.get("/metrics.json")).json()
+        except (TimeoutError, httpx2.HTTPError) as error:
+            print(f"the server did not come to rest within {DRAIN_S:g} s ({type(error).__name__})")
+            return 1
     return report(tally, memory, metrics)
 
 
@@ -159,13 +174,11 @@ async def ask(http: httpx2.AsyncClient, path: str, body: Json) -> str | None:
 
 async def watch(pid: int | None, until: float, memory: list[tuple[float, int]]) -> None:
     while pid is not None and time.monotonic() < until:
-        memory.append((time.monotonic(), resident_kib(pid)))
+        told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        if not told.stdout.strip():
+            return  # it has ended: every client says so
+        memory.append((time.monotonic(), int(told.stdout)))
         await asyncio.sleep(SAMPLE_S)
-
-
-def resident_kib(pid: int) -> int:
-    told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
-    return int(told.stdout)
 
 
 def report(tally: Tally, memory: list[tuple[float, int]], metrics: Json) -> int:
@@ -177,6 +190,7 @@ def report(tally: Tally, memory: list[tuple[float, int]], metrics: Json) -> int:
         print(f"  {error}")
     growth = grown(memory)
     print(f"memory: {memory[-1][1] / 1024:.0f} MiB at the end" if memory else "memory: not watched (no --pid)")
+    print("  at each tenth: " + ", ".join(f"{size / 1024:.0f}" for size in tenths(memory)))
     print(f"growth after warm-up: {growth:+.1%}")
     cancel = metrics["cancel_s"]
     print(f"cancelled: {cancel['count']}, the slowest within {cancel['largest'] * 1000:.0f} ms")
@@ -184,6 +198,12 @@ def report(tally: Tally, memory: list[tuple[float, int]], metrics: Json) -> int:
     print(f"engine: finished {metrics['finished']}, failed {metrics['failed']}")
     is_well = not tally.errors and not metrics["failed"] and growth < MAX_GROWTH and cancel["largest"] < CANCEL_S
     return 0 if is_well else 1
+
+
+def tenths(memory: list[tuple[float, int]]) -> list[float]:
+    """The median of each tenth of the time."""
+    step = max(1, len(memory) // 10)
+    return [statistics.median(size for _, size in memory[at : at + step]) for at in range(0, len(memory), step)]
 
 
 def grown(memory: list[tuple[float, int]]) -> float:

@@ -108,6 +108,7 @@ def start(args: argparse.Namespace, folder: Path, stack: ExitStack) -> tuple[dic
     """The workers that could be loaded, and why the others could not. mlx-lm's is needed: it is the measure."""
     # As Slipstream sets them, for every program: without the second MLX-CUDA plans attention anew for every length.
     environment = {"HF_HUB_OFFLINE": "1", "MLX_ENABLE_TF32": "0", "MLX_CUDA_USE_CUDNN_SDPA": "0"}
+    environment["MLX_MAX_OPS_PER_BUFFER"] = "100"
     if openblas := prepare():
         environment["LD_PRELOAD"] = str(openblas)
     target = str(folder / "target")

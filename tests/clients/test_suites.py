@@ -58,7 +58,7 @@ def test_llm_comply(dialect: str, passes: int, url: str, tmp_path: Path) -> None
         [program, "-u", f"{url}/v1", "-k", "any", "-m", "any", "--format", dialect, "--timeout", "300"], tmp_path
     )
     assert re.findall(r"❌ (.*) \(\d+ms\)", said) == [IMAGES], said
-    assert said.count("✅") == passes, said
+    assert f"Results: {passes}/" in said, said
     assert "HTTP 400" in said
 
 

@@ -113,7 +113,7 @@ def rounded(weights: dict[str, mx.array]) -> dict[str, mx.array]:
 def drafts(drafter: DSpark | DFlash) -> tuple[list[int], mx.array]:
     state = drafter.begin()
     features = mx.random.normal((9, len(TAPS) * HIDDEN), key=mx.random.key(4))
-    drafter.backbone.observe(state.context, features)
+    drafter.backbone.observe([state.context], [features])
     proposal = drafter.propose(state, 5, 99, lambda logits, _: mx.argmax(logits, axis=-1))
     assert proposal.logits is not None
     return ints(proposal.tokens), proposal.logits

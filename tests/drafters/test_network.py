@@ -11,7 +11,7 @@ import pytest
 import tiny
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
-from slipstream.drafters.network import BlockDrafter
+from slipstream.drafters.network import BlockDrafter, packing_of
 from slipstream.drafters.protocol import Proposal
 from slipstream.engine.load import Precision, load_drafter
 from slipstream.errors import PairMismatch
@@ -199,3 +199,39 @@ def similarity(one: Proposal, two: Proposal) -> float:
 def has_packed(drafter: BlockDrafter) -> bool:
     modules = [module for _, module in drafter.backbone.named_modules()]
     return any(isinstance(module, nn.QuantizedLinear) for module in modules)
+
+
+@pytest.mark.parametrize("kind", ["vanilla", "dflash"])
+@pytest.mark.parametrize("precision", ["float32", "8-bit"])
+@pytest.mark.parametrize("model_type", ["llama", "qwen3"])
+def test_a_bound_head_multiplies_only_what_can_be_proposed(
+    tmp_path: Path, kind: str, precision: str, model_type: str
+) -> None:
+    """A drafter with fewer tokens than its target and no head of its own gives the whole head's numbers of those."""
+    target, ids = tiny.target(precision, model_type=model_type), [0, 3, 4, 9, 17, 30]
+    whole = load(write(tmp_path / "whole", kind), target)
+    part = load(reduced(tmp_path / "whole", tmp_path / "part", mx.array(ids)), target)
+    hidden = mx.random.normal((3, tiny.HIDDEN), key=mx.random.key(0)).astype(target.dtype)
+    logits, expected = part.spread(part.base_logits(hidden)), whole.base_logits(hidden)
+    others = [token for token in range(tiny.VOCABULARY) if token not in ids]
+    assert mx.allclose(logits[:, mx.array(ids)], expected[:, mx.array(ids)], atol=1e-4)
+    assert mx.all(logits[:, mx.array(others)] == -mx.inf)
+    assert set(ints(propose(part).tokens)) <= set(ids)
+
+
+def reduced(folder: Path, to: Path, ids: mx.array) -> Path:
+    """The checkpoint with `ids` as its draft vocabulary."""
+    to.mkdir()
+    config = json.loads((folder / "config.json").read_text())
+    (to / "config.json").write_text(json.dumps(config | {"draft_vocab_size": len(ids)}))
+    weights = cast("dict[str, mx.array]", mx.load(str(folder / "model.safetensors")))
+    if (name := "markov_head.markov_w2.weight") in weights:
+        weights[name] = weights[name][ids]
+    mx.save_safetensors(str(to / "model.safetensors"), weights | {"d2t": ids - mx.arange(len(ids))})
+    return to
+
+
+@pytest.mark.parametrize(("width", "group"), [(32, None), (48, None), (64, 32), (96, 32), (128, 64), (576, 64)])
+def test_packed_rows_have_two_groups_at_least(width: int, group: int | None) -> None:
+    """MLX's CUDA products of rows with a single group are wrong, and say nothing."""
+    assert packing_of(nn.Linear(width, 8), 4) == ({"bits": 4, "group_size": group} if group else False)

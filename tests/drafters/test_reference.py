@@ -254,8 +254,8 @@ def test_a_packaging_means_what_its_publisher_means(packaging: str, target: Targ
     expected = dense.hidden(as_array(features))
     state = drafter.begin()
     for start, end in ((0, 11), (11, 12), (12, ROWS)):  # one row by itself too (drafters.md §1.4)
-        drafter.backbone.observe(state.context, features[start:end])
-    hidden = drafter.backbone.block(state.context, drafter.slots(ANCHOR))
+        drafter.backbone.observe([state.context], [features[start:end]])
+    hidden = drafter.backbone.block([state.context], [drafter.slots(ANCHOR)])
     np.testing.assert_allclose(np.array(hidden), expected, atol=2e-4, rtol=2e-4)
     for limit in (drafter.block, 2):
         proposal = drafter.propose(state, ANCHOR, limit, lambda logits, _: mx.argmax(logits, axis=-1))

@@ -11,10 +11,12 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from slipstream.engine.load import Precision, load_target, quantisation_of
+from slipstream.engine.load import Precision, load_drafter, load_target, quantisation_of
 from slipstream.errors import ModelIncomplete, ModelNotFound, SlipstreamError, UnsupportedModel
+from slipstream.models.host import ints
 from slipstream.models.tokeniser import Tokeniser
-from tiny_runs import write_target
+from slipstream.types import Mode
+from tiny_runs import write_byte_drafter, write_target
 
 Damage = Callable[[Path], object]
 
@@ -133,3 +135,48 @@ def test_an_unreadable_generation_config_is_one_sentence(text: str, folder: Path
     (folder / "generation_config.json").write_text(text)
     with pytest.raises(ModelIncomplete, match=r"generation_config.json"):
         Tokeniser(folder)
+
+
+def split(folder: Path, *, index: bool, shards: int = 3) -> None:
+    """As Hugging Face shards a checkpoint, with or without the list of what is where."""
+    whole = mx.load(str(folder / "model.safetensors"))
+    assert isinstance(whole, dict)
+    names = sorted(whole)
+    where: dict[str, str] = {}
+    for number in range(shards):
+        file = f"model-{number + 1:05}-of-{shards:05}.safetensors"
+        part = {name: whole[name] for name in names[number::shards]}
+        mx.save_safetensors(str(folder / file), part)
+        where |= dict.fromkeys(part, file)
+    (folder / "model.safetensors").unlink()
+    if index:
+        (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": where}))
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_shards_are_one_model_and_one_drafter(index: bool, folder: Path, tmp_path: Path) -> None:
+    tokens = mx.array([5, 9, 33, 71])
+    logits: list[mx.array] = []
+    drafts: list[list[int]] = []
+    made = write_byte_drafter(tmp_path / "drafter", Mode.DSPARK, own_tables=True)
+    for is_split in (False, True):
+        if is_split:
+            split(folder, index=index)
+            split(made, index=index)
+        onto = load_target(folder, Precision())
+        forward = onto.forward(tokens, onto.make_cache(), (0, 1, 2), rows=4)
+        assert forward.logits is not None
+        logits.append(forward.logits)
+        drafter = load_drafter(made, onto, Precision(drafter_bits=0))
+        state = drafter.begin()
+        drafter.observe(state, ints(tokens), forward.taps)
+        drafts.append(ints(drafter.propose(state, 7, 7, lambda rows, _: mx.argmax(rows, axis=-1)).tokens))
+    assert mx.array_equal(*logits)
+    assert drafts[0] == drafts[1]
+    # One that is missing is named where the index knows of it, and otherwise by what it held.
+    (folder / "model-00002-of-00003.safetensors").unlink()
+    with pytest.raises(ModelIncomplete, match="lacks 1 of 3 weight files" if index else "do not belong together"):
+        load_target(folder, Precision())
+    (made / "model-00002-of-00003.safetensors").unlink()
+    with pytest.raises(ModelIncomplete, match="lacks"):
+        load_drafter(made, onto, Precision())

@@ -13,6 +13,7 @@ from typing import cast
 import pytest
 
 import tiny_families
+import tiny_mtp
 from slipstream.drafters.lookup import Lookup
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine.load import Precision, load_drafter
@@ -131,6 +132,50 @@ def test_a_packed_cache_changes_nothing(family: str) -> None:
 
 def scripted(said: Run, pattern: str, family: str) -> Drafter:
     return cast(Drafter, Scripted(said.tokens, len(PROMPT), pattern, target(family).vocabulary))
+
+
+_heads: dict[tuple[str, str], Drafter] = {}
+
+
+def heads(folder: Path, family: str, layout: str) -> Drafter:
+    if (family, layout) not in _heads:
+        _, at = tiny_mtp.write(folder / f"{family} {layout}", family, layout)
+        _heads[family, layout] = load_drafter(at, target(family), Precision(drafter_bits=0))
+    return _heads[family, layout]
+
+
+def check_heads(folder: Path, family: str, layout: str, temperature: float, width: int | None) -> None:
+    by = heads(folder, family, layout)
+    check(family, by, temperature, width, length=8)
+    partly = half(by, own(family, temperature, 20).tokens, len(PROMPT))
+    assert check(family, partly, temperature, width).accepted > 0
+
+
+# A layout changes nothing in what is computed (test_mtp.py): one for each family.
+_THIN_HEADS = [
+    (family, layout, TEMPERATURES[number % 2], number + 2)
+    for number, (family, layout) in enumerate(
+        zip(tiny_mtp.FAMILIES, ("converted", "published", "sidecar"), strict=True)
+    )
+]
+
+
+@pytest.mark.parametrize(("family", "layout", "temperature", "width"), _THIN_HEADS)
+def test_a_models_own_heads_change_nothing(
+    family: str, layout: str, temperature: float, width: int, folder: Path
+) -> None:
+    check_heads(folder, family, layout, temperature, width)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", tiny_mtp.LAYOUTS)
+@pytest.mark.parametrize("family", tiny_mtp.FAMILIES)
+def test_every_familys_own_heads_change_nothing(family: str, layout: str, folder: Path) -> None:
+    for temperature, width in itertools.product(TEMPERATURES, (1, 2, 3, 4, None)):
+        check_heads(folder, family, layout, temperature, width)
+        said = own(family, temperature, 20, 8)
+        by = half(heads(folder, family, layout), said.tokens, len(PROMPT))
+        check(family, by, temperature, width, kv_bits=8)
 
 
 @pytest.mark.slow

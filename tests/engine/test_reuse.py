@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from mlx.utils import tree_flatten
 from mlx_lm.models import gemma3_text, qwen3_next
 
 import tiny
+import tiny_families
+import tiny_mtp
 from slipstream.engine.engine import MlxEngine, Pair, open_engine
 from slipstream.events import Delta, Done, Finish, Miss, Prefill, Timings
 from slipstream.jobs import Job
@@ -114,6 +117,31 @@ def test_random_conversations_say_what_a_cold_run_says(seed: int, root: Path, co
     restarted(engine)
 
 
+@pytest.mark.slow
+def test_a_models_own_heads_begin_from_a_kept_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a hybrid, whose state is kept at checkpoints; after a restart too, and after a prompt that parts from it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tiny_families, "FAMILIES", tiny_mtp.bytes_family("qwen3_5"))
+    folder, _ = tiny_mtp.write(tmp_path / "model", "qwen3_5", "published")
+    write_tokenizer(folder)
+
+    def opened(cache: Path | None) -> MlxEngine:
+        limits = None if cache is None else CacheLimits(64 * MIB, 64 * MIB, str(cache))
+        return open_engine(Pair(folder, (folder,), guard_memory=False), limits)
+
+    engine, fresh = opened(tmp_path / "kept"), opened(None)
+    prompt = [(7 * n * n + 3) % 250 for n in range(290)]
+    first, _ = ask(engine, prompt, mode=Mode.MTP)
+    assert first == ask(fresh, prompt, mode=Mode.MTP)[0] == ask(fresh, prompt, mode=Mode.BASELINE)[0]
+    restarted(engine)
+    engine = opened(tmp_path / "kept")
+    for turn in ([*prompt, *first, 1, 2, 3], [*prompt, 9, 9, 9]):
+        warm, timings = ask(engine, turn, mode=Mode.MTP, temperature=0.8, seed=4)
+        assert timings.reused_tokens >= len(prompt) - 1
+        assert warm == ask(fresh, turn, mode=Mode.BASELINE, temperature=0.8, seed=4)[0]
+    restarted(engine)
+
+
 @pytest.mark.parametrize(
     "mode", [Mode.AUTO, Mode.DSPARK, *(pytest.param(mode, marks=pytest.mark.slow) for mode in MODES[2:])]
 )
@@ -147,7 +175,11 @@ def rounds(engine: MlxEngine, prompt: Sequence[int], mode: Mode, **options: Any)
     return [event.round for event in events if isinstance(event, Delta)]
 
 
-def test_p10_the_tail_that_a_template_adds_to_an_unfinished_turn(root: Path, cold: MlxEngine, tmp_path: Path) -> None:
+def test_p10_the_tail_that_a_template_adds_to_an_unfinished_turn(
+    root: Path, cold: MlxEngine, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fifth of P10's conversation; 6,000 tokens are in the slow suite."""
+    caplog.set_level(logging.INFO, "slipstream.engine.kept")
     engine = load(root, tmp_path)
     turn, tail = [(5 * n + n * n) % 250 for n in range(400)], [60, 116, 62, 10]
     first, _ = ask(engine, [*turn, *tail])
@@ -155,6 +187,7 @@ def test_p10_the_tail_that_a_template_adds_to_an_unfinished_turn(root: Path, col
     warm, timings = ask(engine, second)
     assert timings.reused_tokens == 400 and timings.shortfall is not None
     assert (timings.shortfall.reason, timings.shortfall.position) == (Miss.DIFFERS, 400)
+    assert f"reused 400 of {len(second)} prompt tokens (differs at token 400)" in caplog.text
     assert warm == ask(cold, second)[0]
     again, timings = ask(engine, second)
     assert again == warm and timings.reused_tokens == len(second) - 1 and timings.shortfall is None

@@ -84,7 +84,13 @@ def test_a_drafter_one_place_off_is_found_out_with_the_remedy(
     def remake(other: Descriptor) -> Drafter:
         return cast(Drafter, Knowing(target, ids, shift=d.first + 1 - other.first))
 
-    found = self_test.check(target, remake(d), d, remake, ids, "odd-drafter")
+    found = self_test.check(
+        target,
+        remake(d),
+        ids,
+        "odd-drafter",
+        lambda found: self_test.better_reading(target, d, remake, ids, found),
+    )
     assert found.is_suspicious
     assert f"odd-drafter is right in only {found.right} of {found.possible} drafts" in caplog.text
     assert f"with logits_start 1 it would be right in {found.possible} of {found.possible}" in caplog.text

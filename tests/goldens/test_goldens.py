@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from slipstream.drafters import formats
+from slipstream.drafters.backbone import Rows
 from slipstream.drafters.descriptor import Checkpoint
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
@@ -110,14 +111,14 @@ def check_round(golden: Golden, state: BlockState, at: str) -> None:
     features = golden.inputs[at + "context_features"].astype(mx.float32)
     anchor = ints(golden.inputs[at + "anchor"])[0]
     golden.close(at + "context_fused", drafter.backbone.fuse(features))
-    drafter.backbone.observe(state.context, features)
+    drafter.backbone.observe([state.context], [features])
     check_context(golden, state, at)
 
     slots = drafter.slots(anchor)
     golden.close(at + "block_embeddings", slots)
-    hidden = slots
+    hidden, rows = slots, Rows([state.context], [slots.shape[0]])
     for layer in range(d.layers):
-        hidden = drafter.backbone.layer(layer, state.context, hidden)
+        hidden = drafter.backbone.layer(layer, rows, hidden)
         golden.close(f"{at}layer{layer}.out", hidden)
     hidden = drafter.backbone.norm(hidden)
     golden.close(at + "hidden", hidden)

@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 from mlx_lm.utils import load_model, load_tokenizer
 
+from slipstream.engine.load import Precision, load_target
 from slipstream.errors import ModelIncomplete, ModelNotFound, SlipstreamError, UnsupportedModel
 from slipstream.models.gguf import convert
+from slipstream.types import Options
 from tiny_gguf import HEADS, KV_HEADS, LAYERS, Floats, Tensor, TinyGguf, tensor, tiny_gguf
+from tiny_runs import Scripted, decode, plain
 
 # Row 0 of the reference traces: the ids of this chat prompt under the model's own tokenizer and template.
 SKY = "Explain why the sky is blue."
@@ -61,11 +64,17 @@ def permuted(weights: Floats, heads: int) -> Floats:
     return split.swapaxes(1, 2).reshape(weights.shape)
 
 
-def test_every_weight_means_what_its_block_says(file: Path, folder: Path) -> None:
-    tiny = tiny_gguf()
+KINDS = ("llama", "qwen2", "qwen3")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_weight_means_what_its_block_says(kind: str, file: Path, folder: Path) -> None:
+    tiny = tiny_gguf(kind=kind)
     convert(tiny.write(file), folder)
     found = read_weights(folder)
     expected = {name.removesuffix(".weight"): tensor.values for name, tensor in tiny.tensors.items()}
+    biases = {name: expected.pop(name) for name in list(expected) if name.endswith(".bias")}
+    assert bool(biases) is (kind == "qwen2")
     pairs = {"token_embd": "model.embed_tokens", "output_norm": "model.norm"}
     for layer in range(LAYERS):
         at, to = f"blk.{layer}.", f"model.layers.{layer}."
@@ -78,16 +87,27 @@ def test_every_weight_means_what_its_block_says(file: Path, folder: Path) -> Non
             at + "ffn_up": to + "mlp.up_proj",
             at + "ffn_down": to + "mlp.down_proj",
         }
-        assert np.array_equal(permuted(found.pop(to + "self_attn.q_proj"), HEADS), expected.pop(at + "attn_q"))
-        assert np.array_equal(permuted(found.pop(to + "self_attn.k_proj"), KV_HEADS), expected.pop(at + "attn_k"))
+        if kind == "qwen3":
+            pairs |= {f"{at}attn_{part}_norm": f"{to}self_attn.{part}_norm" for part in "qk"}
+        for part, heads in (("q", HEADS), ("k", KV_HEADS)):
+            rows = found.pop(f"{to}self_attn.{part}_proj")
+            rows = permuted(rows, heads) if kind == "llama" else rows
+            assert np.array_equal(rows, expected.pop(f"{at}attn_{part}"))
     assert {pairs[name] for name in expected} == found.keys()
     for name, values in expected.items():
         assert np.array_equal(found[pairs[name]], values), name
+    stored = mx.load(str(folder / "model.safetensors"))
+    assert isinstance(stored, dict)
+    for name, values in biases.items():
+        _, layer, part, _ = name.replace("attn_", "").split(".")
+        assert np.array_equal(np.array(stored[f"model.layers.{layer}.self_attn.{part}_proj.bias"]), values)
 
 
-def test_the_folder_runs_in_mlx_lm(file: Path, folder: Path) -> None:
-    convert(tiny_gguf().write(file), folder)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_folder_runs_in_mlx_lm(kind: str, file: Path, folder: Path) -> None:
+    convert(tiny_gguf(kind=kind).write(file), folder)
     model, config = load_model(folder)
+    assert config["model_type"] == kind
     logits: mx.array = model(mx.array([[1, 5, 9]]))
     assert logits.shape == (1, 3, 300)
     assert mx.isfinite(logits).all().item()
@@ -111,6 +131,33 @@ def test_the_tokenizer_knows_bytes_merges_digits_and_specials(file: Path, folder
         [{"role": "user", "content": "hi"}], add_generation_prompt=True, tokenize=False
     )
     assert text == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_qwens_tokenizer_splits_as_qwens_do(file: Path, folder: Path) -> None:
+    """Digits one by one, a letter's accent in one character, spaces before a word with it."""
+    tiny = tiny_gguf(kind="qwen3")
+    del tiny.metadata["tokenizer.ggml.bos_token_id"]  # Qwen has no first token
+    convert(tiny.write(file), folder)
+    tokenizer = load_tokenizer(folder)
+    tokens = tiny.metadata["tokenizer.ggml.tokens"]
+    assert isinstance(tokens, list)
+    ids = tokenizer.encode("the the 12<|im_end|>")
+    assert [tokens[index] for index in ids] == ["the", "Ġthe", "Ġ", "1", "2", "<|im_end|>"]
+    assert tokenizer.encode("e\u0301") == tokenizer.encode("\u00e9")
+    assert tokenizer.decode(tokenizer.encode("naïve 日本 \n🙂")) == "naïve 日本 \n🙂"
+    assert "bos_token_id" not in json.loads((folder / "config.json").read_text())
+
+
+def test_a_gguf_answers_as_its_numbers_say_and_with_drafts_the_same(file: Path, folder: Path) -> None:
+    """Each architecture against plain decoding, in the rounds that the product runs."""
+    for kind in KINDS:
+        convert(tiny_gguf(kind=kind).write(file), folder / kind)
+        onto = load_target(folder / kind, Precision())
+        asked, prompt = Options(temperature=0.8, max_tokens=12, seed=2), (5, 9, 33, 71, 5, 9)
+        said = plain(onto, asked, prompt)
+        run = decode(onto, (Scripted(said.tokens, len(prompt), "mixed", onto.vocabulary),), asked, prompt)
+        assert run.tokens == said.tokens
+        assert run.accepted > 0
 
 
 def test_a_first_token_is_added_when_the_file_says_so(file: Path, folder: Path) -> None:
@@ -207,7 +254,11 @@ def test_a_refusal_names_what_to_use_instead(key: str, value: str, says: str, fi
         (_rope_freqs, UnsupportedModel, "uses scaled positions, .*; choose"),
         (_version, UnsupportedModel, "GGUF version 1; choose"),
         (_wild_count, ModelIncomplete, "download it again"),
-        (_metadata("general.architecture", "gemma3"), UnsupportedModel, "architecture 'gemma3' are not supported; cho"),
+        (
+            _metadata("general.architecture", "gemma3"),
+            UnsupportedModel,
+            r"architecture 'gemma3' are not supported \(llama, qwen2, qwen3 are\); choose",
+        ),
         (_metadata("general.alignment", 64), UnsupportedModel, "does not align its tensors to 32 bytes; choose"),
         (_metadata("llama.expert_count", 8), UnsupportedModel, "uses experts, .*; choose"),
         (_metadata("llama.rope.dimension_count", 8), UnsupportedModel, "uses partial rotation, .*; choose"),

@@ -11,6 +11,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from slipstream.errors import InvalidRequest
 from slipstream.prompt.output import OutputStyle, detect
+from slipstream.prompt.respell import Located
 from slipstream.types import Chat, Prompt, Text, Tokens
 
 # SmolLM2-135M-Instruct's own, whole.
@@ -109,6 +110,10 @@ class TemplateTokeniser:
         if not out:
             raise InvalidRequest("the prompt is empty")
         return out
+
+    def locate(self, chat: Chat) -> Located:
+        text = self._render(chat)
+        return Located(text, self.encode(chat), [(at, at + 1) for at in range(len(text))])
 
     def _render(self, chat: Chat) -> str:
         messages = [dict(message) for message in chat.messages]

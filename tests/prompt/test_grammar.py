@@ -282,6 +282,7 @@ UNSUPPORTED: list[tuple[str, dict[str, Any]]] = [
     ("/properties/a/$ref", {"properties": {"a": {"$ref": "#/$defs/none"}}}),
     ("/type", {"type": "text"}),
     ("", {"type": "integer", "minimum": 5, "maximum": 3}),
+    ("/properties/a", {"properties": {"a": {"const": 2**70}}}),  # schemathesis: no 64 bits hold it
     ("/dependentRequired", {"dependentRequired": {"a": ["b"]}}),
     ("/unevaluatedProperties", {"unevaluatedProperties": False}),
 ]

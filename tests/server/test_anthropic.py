@@ -144,6 +144,32 @@ def test_p08_thoughts_stay_thoughts(is_stream: bool, ending: str, said: list[str
     assert end["stop_reason"] == reason
 
 
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        (r'<tool_call>{"name":"find_text","arguments":{"pattern":"\d+","max":3}}</tool_call>', r"\d+"),
+        ('<function=find_text><parameter=pattern>a, "b"</parameter><parameter=max>3</parameter></function>', 'a, "b"'),
+    ],
+)
+def test_p07_tool_calls_as_models_write_them(text: str, pattern: str) -> None:
+    with serving(Script(pieces=tuple(text))) as served:
+        answer, events = whole(served.url, tools=[FIND_TEXT]), streamed(served.url, tools=[FIND_TEXT])
+    for content, reason in (
+        (answer["content"], answer["stop_reason"]),
+        (collected(events), events[-2]["delta"]["stop_reason"]),
+    ):
+        (call,) = content
+        assert (call["name"], call["input"]) == ("find_text", {"pattern": pattern, "max": 3}) and reason == "tool_use"
+
+
+def test_p07_prose_that_speaks_of_tags_is_prose() -> None:
+    prose = "Models write <function> tags, I think."
+    with serving(Script(pieces=tuple(prose))) as served:
+        answer, events = whole(served.url, tools=[FIND_TEXT]), streamed(served.url, tools=[FIND_TEXT])
+    for content in (answer["content"], collected(events)):
+        assert [block["text"] for block in content] == [prose]
+
+
 def test_p07_a_call_that_was_cut_off() -> None:
     cut = '<tool_call>{"name":"find_text","arguments":{"pattern":"a, '
     with serving(Script(pieces=tuple(cut + 'b"}}</tool_call>'))) as served:
@@ -334,6 +360,8 @@ def test_the_beginning_of_an_answer_is_gone_on_with() -> None:
         ({"tools": [{"name": "x" * 300}]}, "tools[0].name must have 1 to 256 characters"),
         ({"output_config": {"format": {"type": "json_schema", "schema": {"type": 7}}}}, "output_config.format.schema"),
         ({"stream": "yes"}, "stream must be true or false"),
+        ({"mcp_servers": [{"url": "https://x.example"}]}, "mcp_servers: no server is called here"),
+        ({"container": "c"}, "container: nothing is run here"),
     ],
 )
 def test_what_is_wrong_is_named(served: Served, fields: Json, said: str) -> None:

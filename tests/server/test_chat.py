@@ -132,6 +132,7 @@ def test_calls_are_remembered_in_the_models_own_words() -> None:
         (call,) = chat(served.url, tools=[WEATHER])["choices"][0]["message"]["tool_calls"]
         remembered = served.backend.recall(call["id"])
     assert remembered is not None and remembered.raw == CALL
+    assert remembered.answer == tuple(map(ord, "Well. " + CALL)), "the tokens as they were sampled"
 
 
 def test_every_role_and_content_form_is_taken() -> None:

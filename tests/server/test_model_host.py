@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,12 +17,16 @@ import pytest
 from fakes import INFO, FakeEngine, FakeTokeniser, Script
 from server.requests import chat, chat_body, get, open_stream, post
 from server.test_streams import wait_for
-from slipstream.errors import ModelNotFound, WontFit
-from slipstream.jobs import Inbox
-from slipstream.server import model_host
+from slipstream.curves import Curves
+from slipstream.errors import ModelNotFound, Unsteady, WontFit
+from slipstream.events import Done, Event, Finish, Measured, Timings
+from slipstream.jobs import Inbox, Job
+from slipstream.server import model_host, ollama
 from slipstream.server.app import HttpServer
 from slipstream.server.backend import Backend
+from slipstream.server.fields import Fields
 from slipstream.server.model_host import Known, ModelHost
+from slipstream.types import Calibrate
 
 SLOW = Script(pieces=("word ",) * 20, round_s=0.01)
 
@@ -43,6 +47,20 @@ class Hosted:
 
 class Counted(FakeEngine):
     closed: Callable[[], None] = lambda: None
+
+    def run(self, job: Job) -> Iterator[Event]:
+        return self._measure(job, job.work) if isinstance(job.work, Calibrate) else super().run(job)
+
+    def _measure(self, job: Job, work: Calibrate) -> Iterator[Event]:
+        if not work.force:
+            raise Unsteady("busy")
+        for done in range(1, 4):
+            time.sleep(0.05)
+            yield Measured(done, 3, Curves({0: {1: 5.0, done: 7.0}}))
+            if job.is_cancelled:
+                break
+        self.ended.append(Done(Finish.STOP, Timings(0, 0, 0, 0, 0, 0, 0, 0), ()))
+        yield self.ended[-1]
 
     def close(self) -> None:
         self.closed()
@@ -194,6 +212,72 @@ def test_idle_time_unloads_but_not_a_pinned_model() -> None:
         for body in ({}, {"seconds": -1}, {"seconds": "soon"}):
             assert post(hosted.url, "/admin/keep-alive", body).status_code == 400
         assert post(hosted.url, "/admin/pin", {}).status_code == 400
+
+
+def test_ollamas_keep_alive_is_for_the_model_that_answers_until_the_next_request() -> None:
+    with hosting(Script()) as hosted:
+        asked = chat_body(stream=False)
+        assert post(hosted.url, "/api/chat", asked | {"keep_alive": 0}).json()["done"]
+        wait_for(lambda: hosted.host.loaded is None)
+        assert post(hosted.url, "/api/chat", {"model": "first", "messages": []}).json()["done_reason"] == "load"
+        assert hosted.host.loaded == "first"
+        assert post(hosted.url, "/api/generate", {"keep_alive": 0}).json()["done_reason"] == "unload"
+        wait_for(lambda: hosted.host.loaded is None)
+        post(hosted.url, "/api/generate", {"prompt": "x", "stream": False, "keep_alive": "100ms"})
+        assert hosted.host.loaded == "first"
+        wait_for(lambda: hosted.host.loaded is None)
+        post(hosted.url, "/api/chat", asked | {"keep_alive": "100ms"})
+        chat(hosted.url)  # says nothing, so the server's own setting holds: for ever
+        time.sleep(0.3)
+        assert hosted.host.loaded == "first"
+        post(hosted.url, "/admin/keep-alive", {"seconds": 0.1})
+        post(hosted.url, "/api/chat", asked | {"keep_alive": -1})
+        time.sleep(0.3)
+        assert hosted.host.loaded == "first"
+        for times in ("soon", "5 m", "", True, [], "1h-5m"):
+            refused = post(hosted.url, "/api/chat", asked | {"keep_alive": times})
+            assert refused.status_code == 400 and "keep_alive" in refused.json()["error"], times
+        post(hosted.url, "/admin/pin", {"pinned": True})
+        post(hosted.url, "/api/chat", asked | {"keep_alive": 0})
+        time.sleep(0.2)
+        assert hosted.host.loaded == "first", "a pin is stronger"
+
+
+def test_a_model_is_measured_while_nobody_else_is_answered() -> None:
+    with hosting(SLOW) as hosted, ThreadPoolExecutor(2) as pool:
+        refused = post(hosted.url, "/admin/calibrate", {})
+        assert refused.status_code == 409 and refused.json()["error"]["code"] == "unsteady"
+        with open_stream(hosted.url, chat_body(stream=True)) as response:
+            lines = response.iter_lines()
+            next(lines)
+            measured = pool.submit(post, hosted.url, "/admin/calibrate", {"force": True})
+            time.sleep(0.05)
+            later = pool.submit(chat, hosted.url)
+            assert [line for line in lines if line][-1] == "data: [DONE]"
+        told = measured.result(5).json()
+        assert told["model"] == "first" and told["target"] == {"0": {"1": 5.0, "3": 7.0}}
+        assert named(later.result(5)) == "first"
+        engine = hosted.engines[0]
+        assert [isinstance(job.work, Calibrate) for job in engine.jobs] == [False, False]
+        assert len(engine.ended) == 3 and not engine.ended[1].timings.output_tokens, "in this order"
+        with pytest.raises(Exception, match="timed out"):
+            post(hosted.url, "/admin/calibrate", {"force": True}, timeout=0.08)
+        assert chat(hosted.url), "a client that leaves ends it"
+
+
+def test_without_any_idle_time_each_request_has_its_load() -> None:
+    with hosting(Script(), keep_alive_s=0) as hosted:
+        for _ in range(3):
+            wait_for(lambda: hosted.host.loaded is None)
+            assert named(chat(hosted.url)) == "first"
+        assert len(hosted.engines) <= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("5m", 300), ("1h30m", 5400), ("1.5s", 1.5), ("-1m", -60), ("300", 300), (-1, -1), (7.5, 7.5)]
+)
+def test_times_as_ollamas_clients_write_them(text: object, seconds: float) -> None:
+    assert ollama._read_time(Fields({"keep_alive": text}), "keep_alive") == seconds
 
 
 def test_an_answer_longer_than_the_idle_time_is_not_cut() -> None:

@@ -97,6 +97,35 @@ def test_ollama_generate_with_and_without_a_template() -> None:
     assert prompts == ["[system]be brief[user]hi[assistant]", "hi"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"template": "{{ .Prompt }}"}, "template"), ({"context": [1, 2]}, "context"), ({"suffix": "x"}, "suffix"),
+        ({"images": ["AA=="]}, "images"), ({"logprobs": True}, "logprobs"), ({"model": 7}, "model"),
+        ({"options": {"mirostat": 2}}, "options.mirostat"), ({"options": {"typical_p": 0.5}}, "options.typical_p"),
+    ],
+)  # fmt: skip
+def test_what_ollama_has_and_we_have_not_is_refused_by_name(served: Served, fields: dict[str, Any], named: str) -> None:
+    response = post(served.url, "/api/generate", {"prompt": "hi"} | fields)
+    assert response.status_code == 400 and response.json()["error"].startswith(named)
+
+
+def test_what_says_nothing_here_is_no_error_and_what_is_off_is_off() -> None:
+    more = {"num_ctx": 2048, "num_gpu": 1, "mirostat": 0, "typical_p": 1.0, "repeat_penalty": 1.5, "repeat_last_n": 0}
+    with serving() as served:
+        body = {"prompt": "hi", "options": more, "context": [], "template": "", "stream": False}
+        assert post(served.url, "/api/generate", body).status_code == 200
+        assert served.engine.jobs[0].request.options.repetition_penalty == 1.0
+
+
+def test_fields_of_openai_that_cannot_be_honoured_are_refused_by_name(served: Served) -> None:
+    searched = post(served.url, "/v1/chat/completions", chat_body(web_search_options={}))
+    assert searched.status_code == 400 and searched.json()["error"]["param"] == "web_search_options"
+    best = post(served.url, "/v1/completions", {"model": "m", "prompt": "hi", "best_of": 3})
+    assert best.status_code == 400 and best.json()["error"]["param"] == "best_of"
+    assert post(served.url, "/v1/completions", {"model": "m", "prompt": "hi", "best_of": 1}).status_code == 200
+
+
 def test_what_editors_ask_before_they_chat(served: Served) -> None:
     assert get(served.url, "/api/version").json()["version"]
     (model,) = get(served.url, "/api/tags").json()["models"]
@@ -212,7 +241,13 @@ def test_admin_routes_exist_where_something_is_behind_them() -> None:
             raise ModelNotFound("there is no model named gone")
         loaded.append(name)
 
-    with serving(hooks=Hooks(load=load)) as served:
+    async def calibrate(force: bool) -> dict[str, object]:
+        return {"force": force}
+
+    with serving(hooks=Hooks(load=load, calibrate=calibrate)) as served:
+        assert post(served.url, "/admin/calibrate", {"force": True}).json() == {"force": True}
+        assert post(served.url, "/admin/calibrate", {}).json() == {"force": False}
+        assert post(served.url, "/admin/calibrate", {"force": "yes"}).status_code == 400
         assert post(served.url, "/admin/load", {"model": "new"}).json() == {"ok": True}
         assert post(served.url, "/admin/load", {}).status_code == 400
         assert post(served.url, "/admin/unload", {}).status_code == 404

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -100,7 +101,7 @@ def test_stream_has_the_order_of_the_specification(served: Served) -> None:
     assert last["output"] == [events[-2]["item"]] and last["usage"]["input_tokens_details"] == {"cached_tokens": 0}
 
 
-def test_thoughts_are_a_summary_and_sealed_where_that_is_asked_for() -> None:
+def test_p08_thoughts_are_a_summary_and_sealed_where_that_is_asked_for() -> None:
     more = {"reasoning": {"effort": "high"}, "include": ["reasoning.encrypted_content"]}
     with serving(Script(pieces=tuple(f"{THOUGHT}</think>42")), tokeniser=thinking()) as served:
         events, answer, plain = streamed(served.url, **more), whole(served.url, **more), whole(served.url)
@@ -154,6 +155,28 @@ def test_a_function_call_comes_in_pieces_and_whole() -> None:
     assert "".join(pieces) == call["arguments"] == events[-3]["arguments"] == '{"pattern":"\\\\d+","max":3}'
     added = next(e["item"] for e in events if e.get("item", {}).get("type") == "function_call")
     assert added["arguments"] == "" and added["status"] == "in_progress"
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [
+        (CALL, {"pattern": r"\d+", "max": 3}),
+        (
+            '<function=find_text><parameter=pattern>a, "b"</parameter><parameter=max>3</parameter></function>',
+            {"pattern": 'a, "b"', "max": 3},
+        ),
+        ("Models write <function> tags, I think.", "Models write <function> tags, I think."),
+    ],
+)
+def test_p07_tool_calls_and_prose_as_models_write_them(text: str, output: Any) -> None:
+    with serving(Script(pieces=tuple(text))) as served:
+        answer = whole(served.url, tools=[FIND_TEXT])
+        last = streamed(served.url, tools=[FIND_TEXT])[-1]["response"]
+    for response in (answer, last):
+        (item,) = response["output"]
+        is_call = item["type"] == "function_call"
+        assert (json.loads(item["arguments"]) if is_call else item["content"][0]["text"]) == output
+        assert response["status"] == "completed"
 
 
 def test_p07_a_call_that_was_cut_off_is_incomplete() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from slipstream.store.calls import KeptCalls
 
 
 def call(number: int) -> ToolCall:
-    return ToolCall(f"call_{number}", "read", '{"path": "ä.txt"}', f'<tool_call>{{"n": {number}}}\n</tool_call>', "\n")
+    return ToolCall(
+        f"call_{number}", "read", '{"path": "ä.txt"}', f'<tool_call>{{"n": {number}}}\n</tool_call>', "\n", (1, number)
+    )
 
 
 def test_calls_are_there_again_and_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,6 +28,17 @@ def test_calls_are_there_again_and_the_oldest_go(tmp_path: Path, monkeypatch: py
     assert [again.recall(f"call_{number}") for number in range(5)] == [None, None, call(2), call(3), call(4)]
     again.clear()
     assert KeptCalls(path).recall("call_4") is None
+
+
+def test_large_calls_go_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "KEPT_SIZE", 1000)
+    kept = KeptCalls()
+    for number in range(5):
+        kept.remember(call(number))
+        kept.remember(dataclasses.replace(call(number), answer=tuple(range(400))))
+    assert [kept.recall(f"call_{number}") is not None for number in range(5)] == [False] * 3 + [True] * 2
+    kept.remember(dataclasses.replace(call(9), raw="x" * 2000))
+    assert kept.recall("call_9") is not None and kept.recall("call_4") is None, "the latest is there in any case"
 
 
 def test_a_line_that_was_cut_short_costs_itself_alone(tmp_path: Path) -> None:
@@ -41,7 +55,7 @@ def test_a_line_that_was_cut_short_costs_itself_alone(tmp_path: Path) -> None:
 
 def test_lines_that_are_something_else_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    path.write_text('[]\n{"id": 1}\n{"id":1,"name":2,"arguments_json":3,"raw":4}\n\xff\n')
+    path.write_text('[]\n{"id": 1}\n{"id":1,"name":2,"arguments_json":3,"raw":4}\n\xff\n{"answer":7}\n')
     KeptCalls(path).remember(call(1))
     assert KeptCalls(path).recall("call_1") == call(1)
 

@@ -26,9 +26,8 @@ from slipstream.errors import (
     Unreachable,
 )
 from slipstream.store import hub
-from slipstream.store.download import (
-    Download,
-    Downloads,
+from slipstream.store.download import Download
+from slipstream.store.download_state import (
     Failed,
     Fetching,
     Finished,
@@ -37,6 +36,7 @@ from slipstream.store.download import (
     Retrying,
     State,
 )
+from slipstream.store.downloads import Downloads
 from slipstream.store.hub_cache import Repository
 from stub_hub import Fault, StubHub
 
@@ -269,13 +269,16 @@ def test_only_what_is_needed_is_taken_and_the_rest_is_explained(stub: StubHub, h
         "original/consolidated.safetensors": b"x" * 5000,
         "images/cat.png": b"x",
     }
-    stub.add(REPO, files() | more, card={"license": "apache-2.0", "base_model": "maker/Tiny"})
+    taken = files() | {"mtp/weights.safetensors": b"x" * 700, "mtp.safetensors": b"x" * 600}
+    stub.add(REPO, taken | more, card={"license": "apache-2.0", "base_model": "maker/Tiny"})
     remote = hub.look(REPO)
-    assert {file.name for file in remote.files} == set(files())
+    assert {file.name for file in remote.files} == set(taken)
     assert {left.name for left in remote.left_out} == set(more)
     assert (remote.licence, remote.base_models) == ("apache-2.0", ("maker/Tiny",))
     assert "code" in next(left.reason for left in remote.left_out if left.name == "pytorch_model.bin")
-    assert_same(folder_of(pull()[0]), files())
+    folder = folder_of(pull()[0])
+    assert (folder / "mtp" / "weights.safetensors").read_bytes() == b"x" * 700
+    assert (folder / "mtp.safetensors").stat().st_size == 600
 
 
 def test_a_gguf_comes_when_it_is_named(stub: StubHub, home: Path) -> None:

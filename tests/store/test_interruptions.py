@@ -28,7 +28,8 @@ import os, sys
 from huggingface_hub import snapshot_download
 from slipstream.errors import ModelIncomplete
 from slipstream.store import local
-from slipstream.store.download import Download, Finished, Patience
+from slipstream.store.download import Download
+from slipstream.store.download_state import Finished, Patience
 
 def pull(repo):
     patience = Patience(stall_s=1.0, attempts=3, first_wait_s=0.05)

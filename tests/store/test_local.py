@@ -10,7 +10,8 @@ from huggingface_hub import snapshot_download
 
 from slipstream.errors import InvalidRequest, ModelIncomplete, ModelNotFound
 from slipstream.store import demo, local, removal
-from slipstream.store.download import Download, Finished, Patience
+from slipstream.store.download import Download
+from slipstream.store.download_state import Finished, Patience
 from slipstream.store.hub_cache import Repository
 from slipstream.store.local import Broken, Complete, LocalModel, Partial, Place, Role
 from stub_hub import Fault, StubHub
@@ -145,6 +146,33 @@ def test_lm_studio_and_own_folders_are_searched(home: Path, tmp_path: Path) -> N
     local.remove_folder(own)
     assert mine() == []
     assert (own / "Mine" / "config.json").is_file()
+
+
+def test_a_gguf_says_at_once_whether_it_can_be_used(home: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    for name, architecture in (("good", "llama"), ("other", "gemma3"), ("drafter", "dspark")):
+        tiny = tiny_gguf()
+        tiny.metadata["general.architecture"] = architecture
+        tiny.write(own / f"{name}.gguf")
+    packed = tiny_gguf()
+    packed.tensors["blk.0.attn_q.weight"].kind = "Q4_K"
+    packed.write(own / "packed.gguf")
+    local.add_folder(own)
+    found = {model.name: model for model in mine()}
+    assert {name: type(model.state) for name, model in found.items()} == {
+        "good.gguf": Complete,
+        "other.gguf": Broken,
+        "drafter.gguf": Complete,
+        "packed.gguf": Broken,
+    }
+    for name, words in (("other.gguf", "architecture 'gemma3'"), ("packed.gguf", "is Q4_K")):
+        state = found[name].state
+        assert isinstance(state, Broken)
+        assert words in state.reason
+        assert "choose" in state.reason
+    assert [name for name, model in found.items() if model.role is Role.DRAFTER] == ["drafter.gguf"]
+    assert local.resolve_drafter("drafter.gguf") == own / "drafter.gguf"
 
 
 def test_a_gguf_that_is_cut_short_is_broken(home: Path, tmp_path: Path) -> None:

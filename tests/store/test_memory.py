@@ -11,10 +11,13 @@ from mlx_lm.models import cache as mlx_caches
 
 import tiny
 from slipstream.engine.guard import Guard
-from slipstream.errors import WontFit
-from slipstream.store import demo, memory, shape
-from slipstream.store.memory import Candidate, Limit, Verdict
+from slipstream.errors import UnsupportedModel, WontFit
+from slipstream.models.cache import QuantisedCache
+from slipstream.store import converted, demo, memory, shape
+from slipstream.store.candidate import Candidate, of_folder, of_gguf
+from slipstream.store.memory import Limit, Verdict
 from slipstream.types import Mode
+from tiny_gguf import tiny_gguf
 
 ROWS = 300
 _BASE: dict[str, Any] = {
@@ -120,12 +123,14 @@ def nbytes(cache: Any) -> int:
     return cache.keys.nbytes + cache.values.nbytes
 
 
-def test_a_packed_cache_is_as_large_as_mlx_lm_makes_it() -> None:
-    cache = mlx_caches.QuantizedKVCache(group_size=shape.KV_GROUP, bits=4)
-    cache.update_and_fetch(mx.zeros((1, 2, ROWS, 32)), mx.zeros((1, 2, ROWS, 32)))
+@pytest.mark.parametrize(("head_dim", "group"), [(32, 32), (64, 64), (96, 32), (128, 64)])
+def test_a_packed_cache_is_as_large_as_it_really_is(head_dim: int, group: int) -> None:
+    cache = QuantisedCache(4)
+    cache.update_and_fetch(mx.zeros((1, 2, ROWS, head_dim)), mx.zeros((1, 2, ROWS, head_dim)))
+    assert cache.group_size == group
     packed: Any = (cache.keys, cache.values)
     real = sum(array.nbytes for part in packed for array in part)
-    assert shape.Rows(2 * 2 * 32).bytes(ROWS, 4, kv_bits=4) == real
+    assert shape.Rows(2 * 2 * head_dim, group=shape._group(head_dim)).bytes(ROWS, 4, kv_bits=4) == real
 
 
 @pytest.mark.parametrize(
@@ -137,10 +142,10 @@ def test_a_config_that_does_not_say_enough_gives_no_shape(config: dict[str, Any]
 
 
 def test_the_weights_are_counted_from_their_headers(tmp_path: Path) -> None:
-    candidate = memory.of_folder(demo.target())
+    candidate = of_folder(demo.target())
     assert candidate.elements * 4 == 538_060_032  # the float32 model, to the byte
     assert candidate.stored == (demo.target() / "model.safetensors").stat().st_size - _header(demo.target())
-    drafter = memory.of_folder(tiny.write_drafter(tmp_path / "d", Mode.DSPARK))
+    drafter = of_folder(tiny.write_drafter(tmp_path / "d", Mode.DSPARK))
     assert drafter.element_bytes == 4
 
 
@@ -219,3 +224,18 @@ def test_the_guard_gives_memory_back_before_it_refuses() -> None:
     guard.sheds = [lambda: free.__setitem__(0, 10**9), lambda: given_back.append("prompts")]
     guard.admit(1000, 10)
     assert not given_back
+
+
+def test_a_gguf_is_counted_without_converting_it(tmp_path: Path) -> None:
+    """As its folder would be, but for what norms become there."""
+    for kind in ("llama", "qwen3"):
+        file = tiny_gguf(kind=kind).write(tmp_path / f"{kind}.gguf")
+        counted = of_gguf(file)
+        folder = converted.converted(file, tmp_path / kind)
+        assert counted.elements == of_folder(folder).elements
+        ours, theirs = (memory.fit(each, context=256) for each in (counted, folder))
+        assert (ours.target, ours.kv, ours.longest_context) == (theirs.target, theirs.kv, theirs.longest_context)
+    packed = tiny_gguf()
+    packed.tensors["blk.0.attn_q.weight"].kind = "Q4_K"
+    with pytest.raises(UnsupportedModel, match="is Q4_K"):
+        of_gguf(packed.write(tmp_path / "packed.gguf"))

@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 from slipstream.events import Miss
+from slipstream.store import reuse
+from slipstream.store.pieces import Found
 from slipstream.store.prefixes import Rows, nodes
-from slipstream.store.prompts import PromptStore, Stored
-from slipstream.store.reuse import WRITTEN_FROM, CacheDesk, Found, PromptCache
+from slipstream.store.prompt_file import Stored
+from slipstream.store.prompts import PromptStore
+from slipstream.store.reuse import WRITTEN_FROM, CacheDesk, PromptCache
 
 WIDTH = 4  # bytes of a row
 
@@ -190,6 +193,18 @@ def test_ends_go_before_beginnings() -> None:
     assert 0 < look(cache, [*A, 5]).tokens == 512, "its last piece made room"
 
 
+def test_what_is_gone_is_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reuse, "GONE_TOKENS", 1000)
+    cache = made(100 * WIDTH)
+    for number in range(100):
+        keep(cache, [number, *range(80)])
+    known = list(nodes(cache._root))
+    assert 1000 - 81 <= sum(len(node.tokens) for node in known if not node.is_there) <= 1000
+    assert [node.tokens[0] for node in known if node.is_there] == [99]
+    shortfall = look(cache, [98, *range(90)]).shortfall
+    assert shortfall is not None and shortfall.reason is Miss.EVICTED
+
+
 def test_a_drafters_state_comes_with_the_targets_or_not_at_all() -> None:
     cache = made(2**20)
     keep(cache, A, ["target"])
@@ -253,6 +268,24 @@ def test_what_memory_has_no_room_for_is_read_from_disk(stores: Opener) -> None:
     assert found.tokens == 700
     cache = made(0, stores.open())
     assert look(cache, [*A, 5]).tokens == 700
+
+
+def test_a_file_serves_every_prompt_that_begins_as_it_does(stores: Opener) -> None:
+    """Two prompts share the beginning of a file, whose tokens go on as one of them does."""
+    other = [*A[:400], *[77] * 300]
+    store = stores.open()
+    cache = made(0, store)
+    keep(cache, A)
+    store.wait()
+    keep(cache, other)
+    store.wait()
+    files = stores.files
+    for _ in range(2):
+        assert look(cache, [*other, 5]).tokens == 700
+        assert look(cache, [*A, 5]).tokens == 700
+        assert look(cache, [*A[:300], 99]).tokens == 300
+        assert stores.files == files, "nobody's file was taken for damaged"
+        cache = made(0, stores.open())  # and after a restart
 
 
 def test_the_disk_has_a_budget_too(stores: Opener) -> None:

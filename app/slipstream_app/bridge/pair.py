@@ -25,6 +25,7 @@ class PairChoice:
     target: str | None = None
     drafters: tuple[str, ...] | None = None  # None: the pair's own; (): none
     kv_bits: int = field(default=0, compare=False)  # how, not what
+    max_batch: int = field(default=1, compare=False)  # so is this
     context: int | None = None  # at most so many tokens; None: as the model says
 
     @property
@@ -56,20 +57,21 @@ def open_choice(choice: PairChoice, desk: CacheDesk | None = None) -> Engine:
     """
     import argparse
 
-    from slipstream.commands.options import add_pair, cache_limits, open_pair
+    from slipstream.commands.options import add_batch, add_pair, cache_limits, open_pair
     from slipstream.models.backend import prepare
     from slipstream.types import Mode
 
     prepare()
     parser = argparse.ArgumentParser()
     add_pair(parser)
-    words = ["--kv-bits", str(choice.kv_bits)]
+    add_batch(parser)
+    words = ["--kv-bits", str(choice.kv_bits), "--max-batch", str(choice.max_batch)]
     if choice.target is not None:
         words += ["--model", choice.target]
     if choice.drafters is not None:
         for name in choice.drafters or ("none",):
             words += ["--drafter", name]
-    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH), cache_limits(), desk)
+    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH, Mode.MTP), cache_limits(), desk)
     return engine if choice.context is None else _Shortened(engine, choice.context)
 
 

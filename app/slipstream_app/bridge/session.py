@@ -38,6 +38,7 @@ class Session(QObject):
         self.bus = Bus(self)
         self.server = ServerHost(self.bus, self)
         self.kv_bits = 0  # of the context's memory, from the next load on; 0: full precision
+        self.max_batch = 1  # answers written together, from the next load on
         self._open_pair = open_pair or self._open_choice
         self._status: Status = Empty()
         self._choice: PairChoice | None = None
@@ -75,7 +76,7 @@ class Session(QObject):
     def load(self, choice: PairChoice) -> None:
         """Load a pair in place of the one there; running jobs are cancelled. Jobs may be submitted at once."""
         self._close_inbox()
-        self._choice = choice = replace(choice, kv_bits=self.kv_bits)
+        self._choice = choice = replace(choice, kv_bits=self.kv_bits, max_batch=self.max_batch)
         self._inbox = WatchedInbox(self.bus, self.server.touch)
         self.server.use(self._inbox)
         self._life.start()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from slipstream.errors import SlipstreamError
 from slipstream.events import Done, Event, Failed, Queued
 from slipstream.jobs import Inbox, Job, Sink
+from slipstream.types import Request
 from slipstream_app.bridge.bus import Bus
 
 CLIENT = "client"  # the source of jobs that came over HTTP
@@ -32,8 +33,8 @@ class WatchedInbox(Inbox):
         own = job.sink
 
         def deliver(event: Event) -> None:
-            if isinstance(event, Queued):
-                self._bus.open(job.number, source, job.request)
+            if isinstance(event, Queued) and isinstance(job.work, Request):
+                self._bus.open(job.number, source, job.work)
             self._progressed()
             own(event)
             self._bus.say(job.number, event)

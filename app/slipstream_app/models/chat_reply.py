@@ -42,9 +42,13 @@ class Progress:
     total: int = 0
     reused: int = 0
     began_s: float = 0.0
+    told: tuple[float, float] | None = None  # the engine's own estimate of what is left, and when it came
 
     def left_s(self, now: float) -> float | None:
         """How long it may still take; None before there is anything to go by."""
+        if self.told is not None:
+            left, at = self.told
+            return max(0.0, left - (now - at))
         read = self.done - self.reused
         if read <= 0 or now <= self.began_s:
             return None
@@ -202,10 +206,12 @@ class Reply(QObject):
         match event:
             case Queued():
                 self.phase = Phase.WAITING
-            case Prefill(done, total, reused):
+            case Prefill(done, total, reused, left_s):
+                now = time.monotonic()
                 if self.phase is not Phase.READING:
-                    self.progress.began_s = time.monotonic()
+                    self.progress.began_s = now
                 self.phase = Phase.READING
+                self.progress.told = None if left_s is None else (left_s, now)
                 self.progress.done, self.progress.total, self.progress.reused = done, total, reused
             case Delta():
                 self._add(event)

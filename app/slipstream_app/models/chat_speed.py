@@ -22,6 +22,7 @@ class Source(StrEnum):
 _BY_NAME: Mapping[str, Source] = {
     "dspark": Source.DRAFTER,
     "dflash": Source.DRAFTER,
+    "mtp": Source.DRAFTER,
     "lookup": Source.NGRAM,
     "grammar": Source.GRAMMAR,
 }

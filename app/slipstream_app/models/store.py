@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slipstream.errors import DiskFull, DownloadFailed, InvalidRequest, LicenceNeeded, TokenNeeded, Unreachable
-from slipstream.store import catalog, download, hub, local, memory, removal
+from slipstream.store import candidate, catalog, download_state, downloads, heads, hub, local, memory, removal
 from slipstream.store import token as tokens
 from slipstream.store.catalog import DrafterEntry, TargetEntry
 from slipstream.store.local import Broken, LocalModel, Partial, Place, Role
@@ -48,8 +48,8 @@ class CoreStore:
     def __init__(self, notify: Callable[[DownloadState], None]) -> None:
         self._notify = notify
         self._halves: dict[str, _Halves] = {}
-        self._candidates: dict[str, memory.Candidate] = {}  # of pairs that are not here, once the hub was asked
-        self._downloads: download.Downloads | None = None  # its thread begins with the first download
+        self._candidates: dict[str, candidate.Candidate] = {}  # of pairs that are not here, once the hub was asked
+        self._downloads: downloads.Downloads | None = None  # its thread begins with the first download
         self._limit: memory.Limit | None = None
         self._token: str | None = None  # ours; asking the Keychain for it may take a while
 
@@ -92,15 +92,17 @@ class CoreStore:
 
     def fit(self, row: PairRow, context: int, kv_bits: int) -> PairFit:
         of = self._halves.get(row.key)
-        if of is None or row.problem or (of.target is not None and _needs_conversion(of.target)):
+        if of is None or row.problem:
             return PairFit(FitWord.UNKNOWN)
         limit = self._limit = self._limit or memory.limit()
         context = min(context, row.context or context)
         if of.target is not None:
             folders = [local.folder_of(model) for model in of.drafters]
-            told = memory.fit(local.folder_of(of.target), folders, context=context, kv_bits=kv_bits, against=limit)
-        elif (candidate := self._candidates.get(row.key)) is not None:
-            told = memory.fit(candidate, context=context, kv_bits=kv_bits, against=limit)
+            if row.choice.drafters is None and heads.has(of.target.path):
+                folders.append(of.target.path)
+            told = memory.fit(_numbers_of(of.target), folders, context=context, kv_bits=kv_bits, against=limit)
+        elif (remote := self._candidates.get(row.key)) is not None:
+            told = memory.fit(remote, context=context, kv_bits=kv_bits, against=limit)
         else:
             # Weights alone that are too large settle it; the rest is known when the hub was asked.
             is_hopeless = row.bytes is not None and limit.on_gpu and row.bytes > limit.bytes
@@ -135,7 +137,7 @@ class CoreStore:
                 f"{target.repo} has no config.json, so its memory cannot be worked out before it is here"
             )
         stored = sum(file.size for file in remote.files if file.name.endswith(".safetensors"))
-        self._candidates[row.key] = memory.of_config(config, stored)
+        self._candidates[row.key] = candidate.of_config(config, stored)
 
     def plan_removal(self, row: PairRow) -> RemovalPlan:
         of = self._halves.get(row.key)
@@ -158,9 +160,9 @@ class CoreStore:
 
     def start(self, missing: Missing) -> None:
         if self._downloads is None:
-            self._downloads = download.Downloads(lambda repo, state: self._notify(_state(repo, state)))
+            self._downloads = downloads.Downloads(lambda repo, state: self._notify(_state(repo, state)))
         self._downloads.start(missing.repo, include=missing.files, token=self._token)
-        self._notify(_state(missing.repo, self._downloads.states.get(missing.repo, download.Waiting())))
+        self._notify(_state(missing.repo, self._downloads.states.get(missing.repo, download_state.Waiting())))
 
     def discard(self, repo: str) -> None:
         for model in local.scan():
@@ -215,6 +217,8 @@ def _rows_of(
     if made:
         return made
     best = entry.drafters[0] if entry is not None and entry.drafters else None
+    if heads.has(model.path) and (best is None or best.packaging == IN_TARGET):
+        return [(row(f"{short} + MTP", None, None), _Halves(model, (), entry, best))]
     if best is None:
         return [(row(short, None, ()), _Halves(model, (), entry))]
     title = f"{short} + {KINDS.get(best.kind, best.kind)}"
@@ -251,9 +255,9 @@ def _suggestion(entry: TargetEntry, drafters: Sequence[LocalModel]) -> tuple[Pai
     return row, _Halves(None, (), entry, best)
 
 
-def _needs_conversion(model: LocalModel) -> bool:
+def _numbers_of(model: LocalModel) -> candidate.Candidate:
     """A GGUF is converted when it is loaded, not to be looked at."""
-    return model.path.is_file() and model.place is not Place.BUILT_IN
+    return candidate.of_gguf(model.path) if model.path.is_file() else candidate.of_folder(local.folder_of(model))
 
 
 def _missing(drafter: DrafterEntry) -> Missing:
@@ -269,16 +273,16 @@ def _bits(model: LocalModel) -> str:
     return (model.quantisation or "").partition(" ")[0]
 
 
-def _state(repo: str, state: download.State) -> DownloadState:
+def _state(repo: str, state: download_state.State) -> DownloadState:
     match state:
-        case download.Waiting() | download.Looking():
-            return DownloadState(repo, Fetch.WAITING if isinstance(state, download.Waiting) else Fetch.LOOKING)
-        case download.Finished():
+        case download_state.Waiting() | download_state.Looking():
+            return DownloadState(repo, Fetch.WAITING if isinstance(state, download_state.Waiting) else Fetch.LOOKING)
+        case download_state.Finished():
             return DownloadState(repo, Fetch.DONE, 1, 1)
-        case download.Retrying(progress, reason, wait_s):
+        case download_state.Retrying(progress, reason, wait_s):
             words = f"{reason} (again in {wait_s:.0f} s)" if wait_s >= 1 else reason
             return _with(DownloadState(repo, Fetch.RETRYING, words=words), progress)
-        case download.Failed(error, progress):
+        case download_state.Failed(error, progress):
             page = str(error.facts.get("url", "")) if isinstance(error, TokenNeeded | LicenceNeeded) else ""
             failed = DownloadState(
                 repo,
@@ -290,8 +294,8 @@ def _state(repo: str, state: download.State) -> DownloadState:
                 is_full=isinstance(error, DiskFull),
             )
             return _with(failed, progress)
-        case download.Fetching(progress) | download.Paused(progress):
-            fetch = Fetch.RUNNING if isinstance(state, download.Fetching) else Fetch.PAUSED
+        case download_state.Fetching(progress) | download_state.Paused(progress):
+            fetch = Fetch.RUNNING if isinstance(state, download_state.Fetching) else Fetch.PAUSED
             return _with(DownloadState(repo, fetch), progress)
 
 
@@ -299,7 +303,7 @@ def _is_offline(error: DownloadFailed) -> bool:
     return isinstance(error, Unreachable) and str(error.facts.get("kind", "")).startswith("offline")
 
 
-def _with(state: DownloadState, progress: download.Progress | None) -> DownloadState:
+def _with(state: DownloadState, progress: download_state.Progress | None) -> DownloadState:
     if progress is None:
         return state
     files = tuple((file.name, file.done, file.size) for file in progress.files)

@@ -30,7 +30,7 @@ from slipstream_app.theme import XS, L, M, S, Theme
 from slipstream_app.widgets.panel import Words, button, wrapped
 
 EDIT_MS = 400  # after the last key, a text is taken over
-_MODES = (Mode.AUTO, Mode.DSPARK, Mode.DFLASH, Mode.LOOKUP, Mode.BASELINE)
+_MODES = (Mode.AUTO, Mode.DSPARK, Mode.DFLASH, Mode.MTP, Mode.LOOKUP, Mode.BASELINE)
 
 
 class _Row(QWidget):
@@ -162,6 +162,7 @@ class ParametersDrawer(QFrame):
                 (self.tr("Auto"), Mode.AUTO),
                 ("DSpark", Mode.DSPARK),
                 ("DFlash", Mode.DFLASH),
+                ("MTP", Mode.MTP),
                 (self.tr("Lookup"), Mode.LOOKUP),
                 (self.tr("Off: plain"), Mode.BASELINE),
             ],

@@ -14,11 +14,19 @@ from slipstream_app.strings import mark, shown
 from slipstream_app.theme import M, Theme
 from slipstream_app.widgets.panel import Figure, Panel, Words
 
-COLOURS = {Mode.BASELINE: "plain", Mode.LOOKUP: "ngram", Mode.DSPARK: "draft", Mode.DFLASH: "accent", Mode.AUTO: "ok"}
+COLOURS = {
+    Mode.BASELINE: "plain",
+    Mode.LOOKUP: "ngram",
+    Mode.DSPARK: "draft",
+    Mode.DFLASH: "accent",
+    Mode.MTP: "draft",
+    Mode.AUTO: "ok",
+}
 NAMES = {
     Mode.BASELINE: mark("RaceArm", "Plain"),
     Mode.DSPARK: "DSpark",
     Mode.DFLASH: "DFlash",
+    Mode.MTP: "MTP",
     Mode.LOOKUP: mark("RaceArm", "Lookup"),
     Mode.AUTO: mark("RaceArm", "Auto"),
 }

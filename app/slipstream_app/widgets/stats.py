@@ -11,7 +11,14 @@ from slipstream_app.settings import Detail
 from slipstream_app.theme import XS, Theme
 from slipstream_app.widgets.panel import Words
 
-NAMES = {"dspark": "DSpark", "dflash": "DFlash", "lookup": "Lookup", "baseline": "Plain", "auto": "Auto"}
+NAMES = {
+    "dspark": "DSpark",
+    "dflash": "DFlash",
+    "mtp": "MTP",
+    "lookup": "Lookup",
+    "baseline": "Plain",
+    "auto": "Auto",
+}
 
 
 class StatsStrip(QWidget):

@@ -80,6 +80,7 @@ class Shell(QObject):
         QGuiApplication.instance().installEventFilter(self)  # type: ignore[union-attr]
         apply_settings(app.settings, app.theme)
         app.session.kv_bits = int(app.settings.text("performance/kv_bits"))
+        app.session.max_batch = app.settings.number("performance/max_batch")
         self.watch.set_unload_minutes(app.settings.number("performance/unload_minutes"))
         self._tend_tray()
 
@@ -299,6 +300,8 @@ class Shell(QObject):
             self.watch.set_unload_minutes(settings.number(key))
         elif key == "performance/kv_bits":
             self.app.session.kv_bits = int(settings.text(key))
+        elif key == "performance/max_batch":
+            self.app.session.max_batch = settings.number(key)
         elif key in OF_SERVER and isinstance(self.app.server.state, ServerOn):
             self.start_server()  # again, as it is now wanted
 

@@ -14,14 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipstream.errors import DownloadFailed, InvalidRequest, ModelNotFound
-from slipstream.store import catalog, hub, local, removal
+from slipstream.store import catalog, demo, heads, hub, local, removal
 from slipstream.store.catalog import DrafterEntry, TargetEntry
 from slipstream.store.local import Broken, Complete, LocalModel, Partial, Place, Role
 from slipstream.store.sizes import words
+from slipstream.types import Mode
 
 if TYPE_CHECKING:
-    from slipstream.store.download import Download, Progress, State
-    from slipstream.store.memory import Candidate, Fit
+    from slipstream.store.candidate import Candidate
+    from slipstream.store.download import Download
+    from slipstream.store.download_state import Progress, State
+    from slipstream.store.memory import Fit
 
 WEIGHTS = (".safetensors", ".gguf")
 OK, NO, STOPPED = 0, 1, 130
@@ -50,8 +53,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     info = action("info", _info, "show what is known of a model, here or on the hub")
     info.add_argument("name")
     fit = action("fit", _fit, "show whether a model fits into memory, and the numbers that decide")
-    fit.add_argument("name", help="a model here, on the hub or in the catalogue")
-    fit.add_argument("--drafter", action="append", default=[], help="with this drafter; may be repeated")
+    fit.add_argument("name", nargs="?", help="a model here, on the hub or in the catalogue (default: built-in pair)")
+    fit.add_argument(
+        "--drafter",
+        action="append",
+        help="with this drafter; may be repeated; 'none' for none (default: what would be loaded)",
+    )
     fit.add_argument("--context", type=int, help="tokens of prompt and answer (default: the model's, at most 32768)")
     fit.add_argument("--kv-bits", type=int, choices=(0, 4, 8), default=0, help="with a packed KV cache")
     remove = action("rm", _remove, "remove a model: list its files, ask, and move them to the Bin where there is one")
@@ -179,7 +186,8 @@ def _repository(name: str) -> tuple[str, TargetEntry | None]:
 
 
 def _pull_one(repo: str, args: argparse.Namespace, files: Sequence[str], *, revision: str | None) -> int:
-    from slipstream.store.download import Download, Failed, Finished, Paused
+    from slipstream.store.download import Download
+    from slipstream.store.download_state import Failed, Finished, Paused
 
     show = _JsonLines(repo) if args.json else _Bars(repo)
     news: queue.SimpleQueue[State] = queue.SimpleQueue()
@@ -238,7 +246,7 @@ class _Bars:
         self._quarters = -1
 
     def __call__(self, download: Download, state: State) -> None:
-        from slipstream.store.download import Fetching, Finished, Looking, Retrying
+        from slipstream.store.download_state import Fetching, Finished, Looking, Retrying
 
         match state:
             case Looking():
@@ -294,7 +302,7 @@ class _JsonLines:
         self._last = ""
 
     def __call__(self, download: Download, state: State) -> None:
-        from slipstream.store.download import Failed
+        from slipstream.store.download_state import Failed
 
         line: dict[str, Any] = {"repo": self._repo, "state": type(state).__name__.lower()}
         if isinstance(state, Failed):
@@ -337,6 +345,7 @@ def _info(args: argparse.Namespace) -> int:
                 "path": str(here.path),
                 "size": words(here.bytes),
                 "bits": here.quantisation,
+                "MTP heads": "yes" if here.path.is_dir() and heads.has(here.path) else None,
                 "architecture": here.model_type,
                 "context": _tokens(here.context),
                 "commit": here.revision,
@@ -378,8 +387,13 @@ def _fit(args: argparse.Namespace) -> int:
 
     if args.context is not None and args.context < 1:
         raise InvalidRequest("--context must be at least 1")
-    name, target = _candidate(args.name)
-    drafters = [_candidate(drafter)[1] for drafter in args.drafter]
+    name, target, folder = _candidate(args.name or demo.NAME)
+    given: list[str] | None = args.drafter
+    if given is None:
+        given = ["mtp"] if folder is not None and heads.has(folder) else []
+        if args.name is None:
+            given = [str(demo.drafters()[Mode.DSPARK])]
+    drafters = [_drafter(drafter, folder) for drafter in given if drafter != "none"]
     found = memory.fit(target, drafters, context=args.context, kv_bits=args.kv_bits)
     if args.json:
         return _print_json(
@@ -414,22 +428,39 @@ def _fit_line(found: Fit) -> str:
     return f"{found.verdict.value}: {share}"
 
 
-def _candidate(name: str) -> tuple[str, Candidate]:
-    """A model's numbers, from its folder, or from the hub without downloading it."""
-    from slipstream.store import memory
+def _candidate(name: str) -> tuple[str, Candidate, Path | None]:
+    """A model's numbers, from its folder or file, or from the hub without downloading it; and where it is."""
+    from slipstream.store import candidate
 
     path = Path(name).expanduser()
     if path.is_dir():
-        return path.name, memory.of_folder(path)
+        return path.name, candidate.of_folder(path), path
+    if path.is_file():
+        return path.name, candidate.of_gguf(path), None
     here = _here(name)
     if here is not None and (here.is_complete or "/" not in name):
-        return here.name, memory.of_folder(local.folder_of(here))
+        if here.is_complete and here.path.is_file():
+            return here.name, candidate.of_gguf(here.path), None
+        folder = local.folder_of(here)
+        return here.name, candidate.of_folder(folder), folder
     repo, _ = _repository(name)
     remote = hub.look(repo)
     config = hub.read_json(remote, "config.json")
     if config is None:
         raise ModelNotFound(f"{repo} has no config.json, so its size in memory cannot be known; choose another model")
-    return repo, memory.of_config(config, sum(file.size for file in remote.files if file.name.endswith(WEIGHTS)))
+    stored = sum(file.size for file in remote.files if file.name.endswith(WEIGHTS))
+    return repo, candidate.of_config(config, stored), None
+
+
+def _drafter(name: str, target: Path | None) -> Candidate:
+    from slipstream.store import candidate
+
+    if name == "mtp":
+        if target is None or not heads.has(target):
+            raise InvalidRequest("the model has no MTP heads in its folder; name a drafter, or leave --drafter out")
+        return candidate.of_drafter(target)
+    _, found, folder = _candidate(name)
+    return found if folder is None else candidate.of_drafter(folder)
 
 
 # -- rm and folders

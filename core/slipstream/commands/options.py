@@ -27,16 +27,19 @@ if TYPE_CHECKING:  # importing it imports MLX, and that must wait
 
 DEMO_NAME = demo.NAME
 CACHE_DISK = "10GiB"
+MAX_BATCH = 64  # rows of a round
 
 
 def add_pair(parser: argparse.ArgumentParser) -> None:
     chosen = preferences.read()
+    parser.set_defaults(max_batch=1)  # only `add_batch` lets it be more
     group = parser.add_argument_group("model")
     group.add_argument("--model", help="folder, GGUF file or Hugging Face name (default: the built-in pair)")
     group.add_argument(
         "--drafter",
         action="append",
-        help="folder, GGUF file or name of a drafter made for the model; may be given twice; 'none' for no drafter",
+        help="folder, GGUF file or name of a drafter made for the model; may be given twice; 'mtp' for the model's own "
+        "MTP heads, 'none' for no drafter",
     )
     group.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="what to compute in")
     group.add_argument(
@@ -57,6 +60,22 @@ def add_pair(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-memory-guard", action="store_true", help="load and answer even when memory seems too small for it"
     )
+
+
+def add_batch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--max-batch",
+        type=_batch,
+        default=1,
+        metavar="N",
+        help="decode up to so many requests together, up to 64; each gets the text it would get alone (%(default)s)",
+    )
+
+
+def _batch(text: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text) <= MAX_BATCH):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_BATCH}, not {text!r}")
+    return int(text)
 
 
 def add_prompt_cache(parser: argparse.ArgumentParser) -> None:
@@ -189,10 +208,10 @@ class Serving:
 
 
 @contextmanager
-def serving(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Generator[Serving]:
+def serving(args: argparse.Namespace, modes: tuple[Mode, ...], limits: CacheLimits | None = None) -> Generator[Serving]:
     """Load the pair that `args` name, with the drafters that `modes` need, and serve it while the block runs.
 
-    Raises what loading raised.
+    `limits`: of a prefix cache; None for none. Raises what loading raised.
     """
     inbox = Inbox()
     news: list[Status] = []
@@ -203,7 +222,7 @@ def serving(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Generator[Serv
             news.append(status)
             changed.set()
 
-    thread = start(inbox, lambda: open_pair(args, modes), note)
+    thread = start(inbox, lambda: open_pair(args, modes, limits), note)
     try:
         changed.wait()
         match news[0]:
@@ -246,7 +265,9 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
         target, name = local.resolve(args.model), Path(args.model).name
     drafters: tuple[Path, ...] = ()
     if given:
-        drafters = tuple(local.resolve_drafter(name) for name in given if name != "none")
+        drafters = tuple(target if name == "mtp" else local.resolve_drafter(name) for name in given if name != "none")
+    elif modes == (Mode.MTP,):
+        drafters = (target,)
     elif args.model is None:
         # Automatic decoding uses the better of the two; a race wants both.
         wanted = {Mode.DSPARK if mode is Mode.AUTO else mode for mode in modes}
@@ -260,6 +281,8 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
         args.kv_bits,
         trust_code=args.trust_remote_code,
         guard_memory=not args.no_memory_guard,
+        max_batch=args.max_batch,
+        own_heads=not given and target not in drafters and bool({Mode.AUTO, Mode.MTP} & {*modes}),
     )
 
 

@@ -48,11 +48,11 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidRequest(f"--report must end in .json or .md, not {args.report.name}")
     if args.report is not None and (args.report.is_dir() or not args.report.parent.is_dir()):
         raise InvalidRequest(f"--report cannot be written to {args.report}; give a file in a folder that exists")
-    arms = _arms(args.arms)
+    arms = arms_of(args.arms)
     questions = tuple(Question("own", text) for text in args.prompt or ()) or DEFAULT
     console = Console()
-    with serving(args, arms or (Mode.DSPARK, Mode.DFLASH)) as engine:
-        modes = (Mode.BASELINE, *(arms or _every(engine.info)))
+    with serving(args, arms or (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
+        modes = (Mode.BASELINE, *(arms or every_arm(engine.info)))
         console.print(
             f"[bold]{engine.info.name}[/] · {engine.info.dtype} · {engine.info.quantisation} · {chosen_words(args)}"
         )
@@ -84,18 +84,19 @@ def chosen_words(args: argparse.Namespace) -> str:
     return f"{sampling}, {args.max_tokens} tokens, {args.trials} trials"
 
 
-def _every(info: ModelInfo) -> tuple[Mode, ...]:
+def every_arm(info: ModelInfo) -> tuple[Mode, ...]:
+    """What can draft for a loaded model."""
     return (*info.drafters, Mode.AUTO) if info.drafters else (Mode.LOOKUP,)
 
 
-def _arms(value: str | None) -> tuple[Mode, ...]:
+def arms_of(value: str | None, option: str = "--arms") -> tuple[Mode, ...]:
     if value is None:
         return ()
     try:
         modes = tuple(Mode(name.strip()) for name in value.split(","))
     except ValueError as error:
         have = ", ".join(mode.value for mode in Mode if mode is not Mode.BASELINE)
-        raise InvalidRequest(f"--arms must be of {have}, not {value!r}") from error
+        raise InvalidRequest(f"{option} must be of {have}, not {value!r}") from error
     return tuple(mode for mode in dict.fromkeys(modes) if mode is not Mode.BASELINE)
 
 

@@ -108,7 +108,7 @@ def _wrong(file: Path, what: str) -> InvalidRequest:
     return InvalidRequest(f"{file}: {what}; see docs/scripted-model.md")
 
 
-def open_scripted(script: Script, folder: Path, name: str) -> MlxEngine:
+def open_scripted(script: Script, folder: Path, name: str, *, max_batch: int = 1) -> MlxEngine:
     """The engine, with the tokeniser and chat template of the model in `folder`. On the engine's thread."""
     from slipstream.engine.engine import MlxEngine
     from slipstream.models.scripted import scripted_target
@@ -127,6 +127,7 @@ def open_scripted(script: Script, folder: Path, name: str) -> MlxEngine:
         dtype="float32",
         quantisation="none",
         end_ids=end_ids,
+        max_batch=max_batch,
     )
     return MlxEngine(target, {}, tokeniser, info)
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from slipstream.commands.options import DEMO_NAME, add_pair, add_prompt_cache, cache_limits, open_pair
+from slipstream.commands.options import DEMO_NAME, add_batch, add_pair, add_prompt_cache, cache_limits, open_pair
 from slipstream.commands.scripted import open_scripted, read_script
 from slipstream.errors import InvalidRequest, ModelNotFound
 from slipstream.server import commands as server
@@ -20,6 +20,7 @@ from slipstream.types import CacheLimits, Mode
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = server.add_parser(commands, add_pair)
+    add_batch(parser)
     add_prompt_cache(parser)
     parser.add_argument(
         "--scripted",
@@ -79,7 +80,7 @@ def _scripted(args: argparse.Namespace) -> Callable[[str], Engine]:
         from slipstream.store import demo, local
 
         folder = demo.target() if args.model is None else local.resolve(args.model)
-        return open_scripted(script, folder, Path(name).name)
+        return open_scripted(script, folder, Path(name).name, max_batch=args.max_batch)
 
     return open_engine
 

@@ -5,7 +5,8 @@ Context rows come from the target's hidden states; block slots are the anchor an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import mlx.core as mx
@@ -33,13 +34,28 @@ class DynamicConvolution(nn.Module):
         wide = mx.broadcast_to(dynamic, (*dynamic.shape[:-1], self._group)).flatten(-2)  # a tap for each channel
         return (wide + self.base_kernel).transpose(1, 0, 2, 3)
 
-    @staticmethod
-    def mixed(kernel: mx.array, rows: mx.array) -> mx.array:
-        """Rows [block, hidden] with kernel [block, taps, hidden]: tap t reads the slot t before, none before slot 0."""
-        out = kernel[:, 0] * rows
-        for tap in range(1, kernel.shape[1]):
-            out = out + kernel[:, tap] * mx.pad(rows, [(tap, 0), (0, 0)])[: rows.shape[0]]
-        return out
+
+def mixed(kernel: mx.array, rows: mx.array, widths: Sequence[int]) -> mx.array:
+    """Rows [slots, hidden] with kernel [slots, taps, hidden]: tap t reads the slot t before, none before a block."""
+    blocks = zip(parted(kernel, widths), parted(rows, widths), strict=True)
+    return joined([_mixed(kernel, rows) for kernel, rows in blocks])
+
+
+def _mixed(kernel: mx.array, rows: mx.array) -> mx.array:
+    out = kernel[:, 0] * rows
+    for tap in range(1, kernel.shape[1]):
+        out = out + kernel[:, tap] * mx.pad(rows, [(tap, 0), (0, 0)])[: rows.shape[0]]
+    return out
+
+
+def joined(parts: Sequence[mx.array]) -> mx.array:
+    """Rows of several requests one behind the other."""
+    return parts[0] if len(parts) == 1 else mx.concatenate(list(parts))
+
+
+def parted(rows: mx.array, widths: Sequence[int], axis: int = 0) -> list[mx.array]:
+    """The way back."""
+    return [rows] if len(widths) == 1 else mx.split(rows, list(accumulate(widths[:-1])), axis=axis)
 
 
 class Layer(nn.Module):
@@ -73,21 +89,25 @@ class Context:
     Buffers have room to spare; a block's own rows are written behind `length` and forgotten by not advancing it.
     """
 
-    def __init__(self, d: Descriptor, buffers: Mapping[str, mx.array] | None = None, length: int = 0) -> None:
+    def __init__(self, layers: int, buffers: Mapping[str, mx.array] | None = None, length: int = 0) -> None:
         """`buffers`: of a context that was kept, with `length` rows in use."""
         kept = buffers or {}
         self.length = length
-        self.keys = [kept.get(f"keys.{layer}") for layer in range(d.layers)]  # [1, kv_heads, capacity, head_dim]
-        self.values = [kept.get(f"values.{layer}") for layer in range(d.layers)]
+        self.keys = [kept.get(f"keys.{layer}") for layer in range(layers)]  # [1, kv_heads, capacity, head_dim]
+        self.values = [kept.get(f"values.{layer}") for layer in range(layers)]
 
-    def write(self, layer: int, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
-        """Put rows [1, kv_heads, n, head_dim] behind the context of one layer. Returns the layer's whole buffers."""
-        end = self.length + keys.shape[2]
+    def write(self, layer: int, keys: mx.array, values: mx.array, at: int | None = None) -> tuple[mx.array, mx.array]:
+        """Put rows [1, kv_heads, n, head_dim] behind the context of one layer, or at a row behind its end.
+
+        Returns the layer's whole buffers.
+        """
+        start = self.length if at is None else at
+        end = start + keys.shape[2]
         old_keys, old_values = self.keys[layer], self.values[layer]
         if old_keys is None or old_values is None or old_keys.shape[2] < end:
             old_keys, old_values = self._grown(old_keys, keys, end), self._grown(old_values, values, end)
-        old_keys[..., self.length : end, :] = keys
-        old_values[..., self.length : end, :] = values
+        old_keys[..., start:end, :] = keys
+        old_values[..., start:end, :] = values
         self.keys[layer], self.values[layer] = old_keys, old_values
         return old_keys, old_values
 
@@ -111,6 +131,24 @@ class Context:
         return room if old is None else mx.concatenate([old, room], axis=2)
 
 
+class Rows:
+    """Rows that follow each request's context, `widths` of them, one request behind the other."""
+
+    def __init__(self, contexts: Sequence[Context], widths: Sequence[int]) -> None:
+        self.contexts = contexts
+        self.widths = widths
+        self.offset: int | mx.array = contexts[0].length  # of the first row, or of each row
+        if len(contexts) > 1:
+            self.offset = mx.array(
+                [context.length + at for context, width in zip(contexts, widths, strict=True) for at in range(width)],
+                dtype=mx.int32,
+            )
+
+    def part(self, heads: mx.array) -> list[mx.array]:
+        """Each request's part of [1, heads, n, head_dim]."""
+        return parted(heads, self.widths, axis=2)
+
+
 class Backbone(nn.Module):
     """Shapes: features [n, taps * target hidden], slots [block, hidden]."""
 
@@ -130,40 +168,46 @@ class Backbone(nn.Module):
         """Target hidden states -> context rows [n, hidden], shared by all layers."""
         return self.hidden_norm(self.fc(features))
 
-    def observe(self, context: Context, features: mx.array) -> None:
-        """Append the context rows of committed tokens."""
-        d, rows = self._d, features.shape[0]
-        kv = self.context_kv(self.fuse(features))
+    def observe(self, contexts: Sequence[Context], features: Sequence[mx.array]) -> None:
+        """Append the context rows of committed tokens, of each request's to its own context."""
+        d, rows = self._d, Rows(contexts, [each.shape[0] for each in features])
+        kv = self.context_kv(self.fuse(joined(features)))
         # [n, layers, k or v, kv_heads, head_dim] -> [layers, k or v, kv_heads, n, head_dim]
-        kv = kv.reshape(rows, d.layers, self._kinds, d.kv_heads, d.head_dim).transpose(1, 2, 3, 0, 4)
+        kv = kv.reshape(-1, d.layers, self._kinds, d.kv_heads, d.head_dim).transpose(1, 2, 3, 0, 4)
         for index, layer in enumerate(self.layers):
-            keys, values = kv[index : index + 1, 0], kv[index : index + 1, -1]
-            context.write(index, *self._placed(layer, keys, values, context.length))
-        context.length += rows
+            keys, values = self._placed(layer, kv[index : index + 1, 0], kv[index : index + 1, -1], rows.offset)
+            for context, own_keys, own_values in zip(contexts, rows.part(keys), rows.part(values), strict=True):
+                context.write(index, own_keys, own_values)
+        for context, width in zip(contexts, rows.widths, strict=True):
+            context.length += width
 
-    def block(self, context: Context, slots: mx.array) -> mx.array:
-        """Run embedded slots [block, hidden] after the context; hidden states after the final norm. Context is kept."""
-        hidden = slots
+    def block(self, contexts: Sequence[Context], slots: Sequence[mx.array]) -> mx.array:
+        """Run embedded slots [block, hidden] behind each context; hidden states of all after the final norm.
+
+        Several blocks are one sequence to all products; each block attends to itself and its own context, which stays.
+        """
+        rows = Rows(contexts, [block.shape[0] for block in slots])
+        hidden = joined(slots)
         for index in range(len(self.layers)):
-            hidden = self.layer(index, context, hidden)
+            hidden = self.layer(index, rows, hidden)
         return self.norm(hidden)
 
-    def layer(self, index: int, context: Context, hidden: mx.array) -> mx.array:
+    def layer(self, index: int, rows: Rows, hidden: mx.array) -> mx.array:
         d, layer = self._d, self.layers[index]
         before_mlp = layer.pre_feedforward_layernorm if d.is_gemma else layer.post_attention_layernorm
         normed = layer.input_layernorm(hidden)
         if d.conv_kernel:
             before, after = layer.attention_conv.kernels(normed)
-            seen = layer.attention_conv.mixed(before, normed)
-            out = layer.attention_conv.mixed(after, self._attention(index, context, seen))
+            seen = mixed(before, normed, rows.widths)
+            out = mixed(after, self._attention(index, rows, seen), rows.widths)
         else:
-            out = self._attention(index, context, normed)
+            out = self._attention(index, rows, normed)
         hidden = hidden + (layer.post_attention_layernorm(out) if d.is_gemma else out)
 
         normed = before_mlp(hidden)
         if d.conv_kernel:
             before, after = layer.mlp_conv.kernels(normed)
-            out = layer.mlp_conv.mixed(after, self._mlp(layer, layer.mlp_conv.mixed(before, normed)))
+            out = mixed(after, self._mlp(layer, mixed(before, normed, rows.widths)), rows.widths)
         else:
             out = self._mlp(layer, normed)
         if d.is_gemma:
@@ -175,26 +219,35 @@ class Backbone(nn.Module):
         activated = nn.gelu_approx(gate) if self._d.is_gemma else nn.silu(gate)
         return layer.down_proj(activated * up)
 
-    def _attention(self, index: int, context: Context, rows: mx.array) -> mx.array:
-        """Slots [block, hidden] over the context and themselves."""
-        d, layer, start = self._d, self.layers[index], context.length
-        size, q_width, kv_width = rows.shape[0], d.heads * d.head_dim, d.kv_heads * d.head_dim
-        qkv = layer.qkv(rows)
+    def _attention(self, index: int, rows: Rows, slots: mx.array) -> mx.array:
+        """Slots [slots, hidden] of each block over its context and the block."""
+        d, layer = self._d, self.layers[index]
+        q_width, kv_width = d.heads * d.head_dim, d.kv_heads * d.head_dim
+        qkv = layer.qkv(slots)
         gate = None
         if d.gated:  # each head's rows are [queries ; gate]
             both, keys, values = mx.split(qkv, [2 * q_width, 2 * q_width + kv_width], axis=-1)
-            queries, gate = mx.split(both.reshape(size, d.heads, 2 * d.head_dim), 2, axis=-1)
+            queries, gate = mx.split(both.reshape(-1, d.heads, 2 * d.head_dim), 2, axis=-1)
         elif d.keys_are_values:
             queries, keys = mx.split(qkv, [q_width], axis=-1)
             values = keys
         else:
             queries, keys, values = mx.split(qkv, [q_width, q_width + kv_width], axis=-1)
-        queries = queries.reshape(1, size, d.heads, d.head_dim).transpose(0, 2, 1, 3)
-        keys = keys.reshape(1, size, d.kv_heads, d.head_dim).transpose(0, 2, 1, 3)
-        values = values.reshape(1, size, d.kv_heads, d.head_dim).transpose(0, 2, 1, 3)
-        queries = self._rope(layer.q_norm(queries), offset=start)
-        all_keys, all_values = context.write(index, *self._placed(layer, keys, values, start))
+        queries = queries.reshape(1, -1, d.heads, d.head_dim).transpose(0, 2, 1, 3)
+        keys = keys.reshape(1, -1, d.kv_heads, d.head_dim).transpose(0, 2, 1, 3)
+        values = values.reshape(1, -1, d.kv_heads, d.head_dim).transpose(0, 2, 1, 3)
+        queries = self._turned(layer.q_norm(queries), rows.offset)
+        keys, values = self._placed(layer, keys, values, rows.offset)
+        each = zip(rows.contexts, rows.part(queries), rows.part(keys), rows.part(values), strict=True)
+        out = joined([self._attended(index, context, *own) for context, *own in each])
+        if gate is not None:
+            out = out * mx.sigmoid(gate.reshape(-1, q_width))
+        return layer.o_proj(out)
 
+    def _attended(self, index: int, context: Context, queries: mx.array, keys: mx.array, values: mx.array) -> mx.array:
+        """One block's heads [block, queries' width] over its context and itself."""
+        d, start, size = self._d, context.length, queries.shape[2]
+        all_keys, all_values = context.write(index, keys, values)
         window = d.windows[index]
         # The oldest row that any slot can see: the first slot's window decides.
         oldest = 0 if window is None else max(0, start - window + 1)
@@ -204,18 +257,23 @@ class Backbone(nn.Module):
             all_values[..., oldest : start + size, :],
             scale=1.0 if d.is_gemma else d.head_dim**-0.5,
             mask=_mask(size, start, oldest, window, d.causal[index]),
-            sinks=layer.attention_sink_bias.astype(queries.dtype) if d.sinks else None,
+            sinks=self.layers[index].attention_sink_bias.astype(queries.dtype) if d.sinks else None,
         )
-        out = out.transpose(0, 2, 1, 3).reshape(size, q_width)
-        if gate is not None:
-            out = out * mx.sigmoid(gate.reshape(size, q_width))
-        return layer.o_proj(out)
+        return out.transpose(0, 2, 1, 3).reshape(size, -1)
 
-    def _placed(self, layer: Layer, keys: mx.array, values: mx.array, offset: int) -> tuple[mx.array, mx.array]:
+    def _placed(
+        self, layer: Layer, keys: mx.array, values: mx.array, offset: int | mx.array
+    ) -> tuple[mx.array, mx.array]:
         """Keys and values [1, kv_heads, n, head_dim] as the context keeps them: normed, and keys turned."""
         if self._d.is_gemma:
             values = mx.fast.rms_norm(values, None, self._d.eps)
-        return self._rope(layer.k_norm(keys), offset=offset), values
+        return self._turned(layer.k_norm(keys), offset), values
+
+    def _turned(self, heads: mx.array, offset: int | mx.array) -> mx.array:
+        """Rotary embedding of [1, heads, n, head_dim]; MLX takes a position for each member of a batch."""
+        if isinstance(offset, int):
+            return self._rope(heads, offset=offset)
+        return self._rope(heads.transpose(2, 1, 0, 3), offset=offset).transpose(2, 1, 0, 3)
 
 
 def _rope(d: Descriptor) -> Any:

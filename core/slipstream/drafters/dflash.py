@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import mlx.core as mx
 
 from slipstream.drafters.descriptor import Checkpoint
-from slipstream.drafters.network import BlockDrafter, BlockState, Tables, spread_over
-from slipstream.drafters.protocol import Draw, Proposal
+from slipstream.drafters.network import BlockDrafter, BlockState, Tables, proposals, spread_over
+from slipstream.drafters.protocol import Draw, Proposal, Wish
 from slipstream.types import Mode
 
 
@@ -18,28 +20,35 @@ class DFlash(BlockDrafter):
         self._selector = _Selector(checkpoint) if self.descriptor.selector_rank else None
 
     def propose(self, state: BlockState, last: int, limit: int, draw: Draw) -> Proposal:
-        first, limit = self.descriptor.first, min(limit, self.block)
-        hidden = self.hidden(state, last, limit)[first : first + limit]
+        return self.propose_together([Wish(self, state, last, limit, draw)])[0]
+
+    def propose_together(self, wishes: Sequence[Wish]) -> list[Proposal]:
+        hidden = self.hidden(wishes)[:, self.descriptor.first :]
         logits = self.base_logits(hidden).astype(mx.float32)
         if self._selector is None:
             logits = self.spread(logits)
-            return Proposal(draw(logits, 0), logits=logits)
+            tokens = [wish.draw(logits[row], 0) for row, wish in enumerate(wishes)]
+            return proposals(wishes, mx.stack(tokens), logits)
+        return self._walk(wishes, hidden, logits)
+
+    def _walk(self, wishes: Sequence[Wish], hidden: mx.array, logits: mx.array) -> list[Proposal]:
+        """Choose among the likeliest tokens of each slot by the token before, a slot of all requests at once."""
         tokens: list[mx.array] = []
         rows: list[mx.array] = []
-        token = mx.array([last], dtype=mx.int32)
+        token = mx.array([wish.last for wish in wishes], dtype=mx.int32)
         candidates = self.candidates(logits)
-        for slot in range(limit):
-            scores = self.scores(logits[slot : slot + 1], candidates[slot : slot + 1], hidden[slot : slot + 1], token)
-            row = spread_over(scores, candidates[slot : slot + 1], logits.shape[-1])
-            token = draw(row, slot)
+        for slot in range(logits.shape[1]):
+            among = candidates[:, slot]
+            row = spread_over(self.scores(logits[:, slot], among, hidden[:, slot], token), among, logits.shape[-1])
+            token = self.drawn(wishes, row, slot)
             tokens.append(token)
             rows.append(row)
-        return Proposal(mx.concatenate(tokens), logits=mx.concatenate(rows))
+        return proposals(wishes, mx.stack(tokens, axis=1), mx.stack(rows, axis=1))
 
     def candidates(self, logits: mx.array) -> mx.array:
-        """The likeliest tokens of each slot [n, top], in no order."""
+        """The likeliest tokens of each slot [..., top], in no order."""
         top = min(self.descriptor.selector_top, logits.shape[-1])
-        return mx.argpartition(-logits, top - 1, axis=-1)[:, :top]
+        return mx.argpartition(-logits, top - 1, axis=-1)[..., :top]
 
     def scores(self, logits: mx.array, candidates: mx.array, hidden: mx.array, previous: mx.array) -> mx.array:
         """Scores [n, top] of candidates given the token before each slot [n] (drafters.md §3.4)."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import mlx.core as mx
 
 from slipstream.drafters.descriptor import Checkpoint
-from slipstream.drafters.network import BlockDrafter, BlockState, Tables
-from slipstream.drafters.protocol import Draw, Proposal
+from slipstream.drafters.network import BlockDrafter, BlockState, Tables, proposals
+from slipstream.drafters.protocol import Draw, Proposal, Wish
 from slipstream.types import Mode
 
 
@@ -23,44 +25,44 @@ class DSpark(BlockDrafter):
         self._judge = self._small(checkpoint, "confidence_head.proj") if d.confidence else None
 
     def propose(self, state: BlockState, last: int, limit: int, draw: Draw) -> Proposal:
-        d = self.descriptor
-        limit = min(limit, self.block)
-        hidden = self.hidden(state, last, limit)
-        base = self.base_logits(hidden[d.first :][:limit]).astype(mx.float32)
-        if self._w1 is None:
-            base = self.spread(base)
-            return Proposal(draw(base, 0), self._confidence(hidden[d.first :][:limit], None), base)
-        return self._chain(hidden, base, last, draw)
+        return self.propose_together([Wish(self, state, last, limit, draw)])[0]
 
-    def _chain(self, hidden: mx.array, base: mx.array, last: int, draw: Draw) -> Proposal:
-        """Draft one token after the other: each adds a bias by the token before it."""
+    def propose_together(self, wishes: Sequence[Wish]) -> list[Proposal]:
+        hidden = self.hidden(wishes)
+        predicting = hidden[:, self.descriptor.first :]
+        base = self.base_logits(predicting).astype(mx.float32)
+        if self._w1 is not None:
+            return self._chain(wishes, hidden, base)
+        logits = self.spread(base)
+        tokens = [wish.draw(logits[row], 0) for row, wish in enumerate(wishes)]
+        return proposals(wishes, mx.stack(tokens), logits, self._confidence(predicting, None))
+
+    def _chain(self, wishes: Sequence[Wish], hidden: mx.array, base: mx.array) -> list[Proposal]:
+        """Draft one token after the other, a step of all requests at once: each adds a bias by the token before it."""
         first = self.descriptor.first
         memory: mx.array | None = None
-        token = mx.array([last], dtype=mx.int32)
+        token = mx.array([wish.last for wish in wishes], dtype=mx.int32)
         if first and self._joint is not None:  # the recurrence starts at slot 0 even where it predicts nothing
-            _, _, memory = self.bias(token, hidden[:1], memory)
+            _, _, memory = self.bias(token, hidden[:, 0], memory)
         tokens: list[mx.array] = []
         embedded: list[mx.array] = []
         logits: list[mx.array] = []
-        for index in range(base.shape[0]):
-            at = hidden[first + index : first + index + 1]
-            bias, previous, memory = self.bias(token, at, memory)
-            row = self.spread(base[index : index + 1] + bias)
-            token = draw(row, index)
+        for index in range(base.shape[1]):
+            bias, previous, memory = self.bias(token, hidden[:, first + index], memory)
+            rows = self.spread(base[:, index] + bias)
+            token = self.drawn(wishes, rows, index)
             tokens.append(token)
             embedded.append(previous)
-            logits.append(row)
-        rows = hidden[first : first + len(tokens)]
-        return Proposal(
-            mx.concatenate(tokens), self._confidence(rows, mx.concatenate(embedded)), mx.concatenate(logits)
-        )
+            logits.append(rows)
+        confidence = self._confidence(hidden[:, first:], mx.stack(embedded, axis=1))
+        return proposals(wishes, mx.stack(tokens, axis=1), mx.stack(logits, axis=1), confidence)
 
     def bias(
         self, previous: mx.array, hidden: mx.array, memory: mx.array | None
     ) -> tuple[mx.array, mx.array, mx.array | None]:
-        """The Markov head for one slot: previous token [1], hidden [1, hidden], recurrent state [1, rank].
+        """The Markov head for one slot of n requests: previous token [n], hidden [n, hidden], state [n, rank].
 
-        Returns the bias [1, vocabulary], the previous token's embedding [1, rank] and the new state.
+        Returns the bias [n, vocabulary], the previous token's embedding [n, rank] and the new state.
         """
         assert self._w1 is not None
         assert self._w2 is not None
@@ -82,12 +84,12 @@ class DSpark(BlockDrafter):
         return self._w2(through).astype(mx.float32), embedded, memory
 
     def _confidence(self, hidden: mx.array, embedded: mx.array | None) -> mx.array | None:
-        """Probability that each draft is kept, given that those before it are [n]."""
+        """Probability that each draft is kept, given that those before it are: [requests, n]."""
         logits = self.confidence_logits(hidden, embedded)
         if logits is None:
             return None
         if temperatures := self.descriptor.confidence_temperatures:
-            logits = logits / mx.array(temperatures)[: logits.shape[0]]
+            logits = logits / mx.array(temperatures)[: logits.shape[-1]]
         return mx.sigmoid(logits)
 
     def confidence_logits(self, hidden: mx.array, embedded: mx.array | None) -> mx.array | None:
@@ -96,7 +98,7 @@ class DSpark(BlockDrafter):
         weight, bias = self._judge
         if self.descriptor.confidence_with_markov and embedded is not None:
             hidden = mx.concatenate([hidden, embedded], axis=-1)
-        return (hidden.astype(mx.float32) @ weight.T.astype(mx.float32) + bias.astype(mx.float32))[:, 0]
+        return (hidden.astype(mx.float32) @ weight.T.astype(mx.float32) + bias.astype(mx.float32))[..., 0]
 
     def _small(self, checkpoint: Checkpoint, path: str) -> tuple[mx.array, mx.array]:
         """A little matrix and its bias, never quantised."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import mlx.core as mx
@@ -11,6 +11,7 @@ import mlx.nn as nn
 from slipstream.drafters.backbone import Backbone, Context, backbone_weights
 from slipstream.drafters.descriptor import LOG_SNR_FEATURES, Checkpoint
 from slipstream.drafters.formats import check_pair
+from slipstream.drafters.protocol import Proposal, Wish
 from slipstream.models.families import softcap
 
 GROUP_SIZES = (64, 32)  # of weights packed at load: the first that divides the width
@@ -29,6 +30,19 @@ class Tables(Protocol):
     def dtype(self) -> mx.Dtype: ...
     def embed_rows(self, tokens: mx.array) -> mx.array: ...
     def head_rows(self, hidden: mx.array) -> mx.array: ...
+    def head_part(self, ids: mx.array) -> Callable[[mx.array], mx.array]: ...
+
+
+def proposals(
+    wishes: Sequence[Wish], tokens: mx.array, logits: mx.array, confidence: mx.array | None = None
+) -> list[Proposal]:
+    """Each request's part of tokens [requests, n], logits [requests, n, vocabulary] and confidence [requests, n]."""
+    return [
+        Proposal(tokens[row], None if confidence is None else confidence[row], logits[row]).first(
+            min(wish.limit, tokens.shape[1])
+        )
+        for row, wish in enumerate(wishes)
+    ]
 
 
 class BlockState:
@@ -79,14 +93,21 @@ class BlockDrafter:
             self._masks = self._masks + self._noise[1:]
         # The target's ids of the tokens it can propose, where these are not all.
         self.draft_ids = mx.arange(d.draft_vocabulary) + checkpoint.weights["d2t"] if d.is_reduced else None
+        self._head = self._output_head(target)
         mx.eval(self._masks, self.backbone.parameters())
 
     def begin(self) -> BlockState:
-        return BlockState(Context(self.descriptor))
+        return BlockState(Context(self.descriptor.layers))
 
     def observe(self, state: BlockState, tokens: Sequence[int], taps: Mapping[int, mx.array]) -> None:
-        features = mx.concatenate([taps[layer] for layer in self.taps], axis=-1)
-        self.backbone.observe(state.context, features.astype(self._dtype))
+        self.observe_together([state], [tokens], [taps])
+
+    def observe_together(
+        self, states: Sequence[BlockState], tokens: Sequence[Sequence[int]], taps: Sequence[Mapping[int, mx.array]]
+    ) -> None:
+        del tokens  # it reads hidden states alone
+        features = [mx.concatenate([each[layer] for layer in self.taps], axis=-1).astype(self._dtype) for each in taps]
+        self.backbone.observe([state.context for state in states], features)
 
     def arrays(self, state: BlockState) -> list[mx.array]:
         return state.context.arrays()
@@ -95,17 +116,28 @@ class BlockDrafter:
         return state.context.buffers()
 
     def restore(self, buffers: Mapping[str, mx.array], length: int) -> BlockState:
-        return BlockState(Context(self.descriptor, buffers, length))
+        return BlockState(Context(self.descriptor.layers, buffers, length))
 
-    def hidden(self, state: BlockState, last: int, limit: int) -> mx.array:
-        """Final hidden states of the slots [block, hidden], of which `limit` predictions will be used.
+    def hidden(self, wishes: Sequence[Wish]) -> mx.array:
+        """Final hidden states of each request's first slots [requests, slots, hidden], as far as any wish needs them.
 
         Slots that see each other must all run. Where none sees a later one, those that are not wanted are left out.
         """
-        d, slots = self.descriptor, self.slots(last)
+        d = self.descriptor
+        wanted = d.first + min(max(wish.limit for wish in wishes), self.block)
+        slots = [self.slots(wish.last) for wish in wishes]
         if all(d.causal):
-            slots = slots[: d.first + limit]
-        return self.backbone.block(state.context, slots)
+            slots = [rows[:wanted] for rows in slots]
+        hidden = self.backbone.block([wish.state.context for wish in wishes], slots)
+        return hidden.reshape(len(wishes), -1, d.hidden)[:, :wanted]
+
+    def drawn(self, wishes: Sequence[Wish], logits: mx.array, slot: int) -> mx.array:
+        """A token for each request [requests], each by its own rule, from logits [requests, vocabulary] of one slot."""
+        if len(wishes) == 1:
+            return wishes[0].draw(logits, slot)
+        if all(wish.is_greedy for wish in wishes):
+            return mx.argmax(logits, axis=-1).astype(mx.int32)
+        return mx.concatenate([wish.draw(logits[row : row + 1], slot) for row, wish in enumerate(wishes)])
 
     def slots(self, last: int) -> mx.array:
         """Layer inputs of the block: the anchor's embedding, then masks. [block, hidden]"""
@@ -115,7 +147,7 @@ class BlockDrafter:
         return mx.concatenate([anchor, self._masks], axis=0)
 
     def spread(self, logits: mx.array) -> mx.array:
-        """Logits of the tokens it can propose [n, draft vocabulary] over the target's [n, vocabulary]."""
+        """Logits of the tokens it can propose [..., draft vocabulary] over the target's [..., vocabulary]."""
         if self.draft_ids is None:
             return logits
         return spread_over(logits, mx.broadcast_to(self.draft_ids, logits.shape), self.descriptor.vocabulary)
@@ -123,13 +155,16 @@ class BlockDrafter:
     def base_logits(self, hidden: mx.array) -> mx.array:
         """Logits [n, vocabulary] of slots' hidden states, before any Markov bias."""
         d = self.descriptor
-        if self._own_head is not None:
-            logits = self._own_head(hidden)
-        else:
-            logits = self._target.head_rows(hidden.astype(self._target.dtype))
+        logits = self._head(hidden if d.own_head else hidden.astype(self._target.dtype))
         if d.multiplier != 1.0:
             logits = logits * d.multiplier
         return logits if d.softcap is None else softcap(logits, d.softcap)
+
+    def _output_head(self, target: Tables) -> Callable[[mx.array], mx.array]:
+        """Its own head, or the target's, of which only the rows that it can propose are multiplied."""
+        if self._own_head is not None:
+            return self._own_head
+        return target.head_rows if self.draft_ids is None else target.head_part(self.draft_ids)
 
     def _embed(self, tokens: mx.array) -> mx.array:
         table = self._own_embed
@@ -167,13 +202,15 @@ class BlockDrafter:
         module.load_weights([(name, tensor.astype(mx.float32)) for name, tensor in weights.items()], strict=True)
         if self._bits:
             # Packed from float32: from a half type each group's scale would be rounded twice.
-            nn.quantize(module, class_predicate=lambda path, layer: "conv" not in path and _packing(layer, self._bits))
+            nn.quantize(
+                module, class_predicate=lambda path, layer: "conv" not in path and packing_of(layer, self._bits)
+            )
         module.set_dtype(self._dtype)
 
 
 def spread_over(rows: mx.array, ids: mx.array, vocabulary: int) -> mx.array:
-    """Rows [n, k] put at ids [n, k] of [n, vocabulary]; minus infinity elsewhere."""
-    out = mx.full((rows.shape[0], vocabulary), -mx.inf, dtype=rows.dtype)
+    """Rows [..., k] put at ids [..., k] of [..., vocabulary]; minus infinity elsewhere."""
+    out = mx.full((*rows.shape[:-1], vocabulary), -mx.inf, dtype=rows.dtype)
     return mx.put_along_axis(out, ids.astype(mx.int32), rows, axis=-1)
 
 
@@ -185,10 +222,11 @@ class _Holder(nn.Module):
         self.module = module
 
 
-def _packing(layer: Any, bits: int) -> bool | dict[str, Any]:
+def packing_of(layer: Any, bits: int) -> bool | dict[str, Any]:
     """How to pack a layer, or False for those that stay plain. Any: nn.quantize's own convention."""
     if not hasattr(layer, "to_quantized"):
         return False
     width: int = layer.weight.shape[-1]
-    group = next((size for size in GROUP_SIZES if width % size == 0), None)
+    # At least two groups a row: with a single one, MLX's CUDA products are wrong (0.32.4; device.md).
+    group = next((size for size in GROUP_SIZES if width % size == 0 and width > size), None)
     return {"bits": bits, "group_size": group} if group else False

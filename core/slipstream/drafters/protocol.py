@@ -71,6 +71,33 @@ class Drafter(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class Wish:
+    """What one request wants of its drafter in a round: the arguments of `propose`."""
+
+    drafter: Drafter
+    state: Any
+    last: int
+    limit: int
+    draw: Draw
+    is_greedy: bool = False  # `draw` takes the likeliest token, and nothing else
+
+    @property
+    def source(self) -> str:
+        return self.drafter.mode.value
+
+
+@runtime_checkable
+class DraftsTogether(Protocol):
+    """A drafter whose network runs once for several requests. Each gets what it would get alone, up to rounding."""
+
+    def propose_together(self, wishes: Sequence[Wish]) -> list[Proposal]: ...
+
+    def observe_together(
+        self, states: Sequence[Any], tokens: Sequence[Sequence[int]], taps: Sequence[Mapping[int, mx.array]]
+    ) -> None: ...
+
+
 @runtime_checkable
 class KeepsRows(Protocol):
     """A drafter that reads hidden states, whose own state can be kept beside the target's and put back.

@@ -60,6 +60,11 @@ class Chooser:
         return self.options.temperature > 0
 
     @property
+    def draws_likeliest(self) -> bool:
+        """Whether `draw` is no more than argmax."""
+        return not self.is_sampling and self._bias is None and self._seen is None
+
+    @property
     def _uses_rejection(self) -> bool:
         return self.is_sampling and self.options.acceptance is Acceptance.REJECTION
 

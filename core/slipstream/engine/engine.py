@@ -12,36 +12,42 @@ from typing import TYPE_CHECKING
 
 import mlx.core as mx
 
+from slipstream.curves import Curves
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine import load, self_test
+from slipstream.engine.batch import Batch
+from slipstream.engine.calibrate import Calibration
 from slipstream.engine.costs import Costs
 from slipstream.engine.guard import Guard
 from slipstream.engine.identity import drafter_part, target_identity
 from slipstream.engine.kept import Keeper, MlxArrays
 from slipstream.engine.load import Precision
+from slipstream.engine.pace import Pace
 from slipstream.engine.planner import Drafters, plan
 from slipstream.engine.policy import Policy
 from slipstream.engine.round import GRAMMAR, Decoding, Step
 from slipstream.engine.stops import StopStrings
 from slipstream.engine.text import Detokeniser
-from slipstream.errors import ContextFull, InvalidRequest, PairMismatch
-from slipstream.events import Delta, Done, Event, Finish, Prefill, Timings
+from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady, UnsupportedModel, WontFit
+from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
-from slipstream.store import files, memory
+from slipstream.store import candidate, curves, files, heads, machine, memory
 from slipstream.store.prompts import PromptStore
 from slipstream.store.reuse import CacheDesk, PromptCache
-from slipstream.types import Acceptance, CacheLimits, Mode, ModelInfo, Options, Text
+from slipstream.types import Acceptance, CacheLimits, Calibrate, Mode, ModelInfo, Options, Request, Text
 
 if TYPE_CHECKING:
     from slipstream.prompt.constraint import Constraint, Vocabulary
 
 logger = logging.getLogger(__name__)
 
-# Tokens of the prompt between two looks at the cancel flag: about 100 ms of work on slow machines.
-CPU_CHUNK = 32
-GPU_CHUNK = 512
+# Tokens of the prompt between two looks at the cancel flag; the first where this machine was not calibrated.
+CPU_CHUNKS = (32, 128)
+GPU_CHUNKS = (512, 128, 2048)
+CANCEL_MS = 150.0  # that a chunk may take where it was: longer ones read faster, and cannot be cancelled meanwhile
+SHARED_CHUNKS = 4  # in which such a piece is read while others decode together
 CLEAR_EVERY = 256  # rounds between handing MLX's cached buffers back
 TICK_EVERY = 16  # rounds between handing on what is to be written to disk
 
@@ -57,6 +63,8 @@ class Pair:
     kv_bits: int = 0
     trust_code: bool = False  # run the Python that the target's folder brings, if its config asks for it
     guard_memory: bool = True  # refuse what this machine has no room for
+    max_batch: int = 1  # requests that share a round
+    own_heads: bool = False  # the target's MTP heads too, where it has any that can be read and there is room for them
 
 
 class MlxEngine:
@@ -86,11 +94,28 @@ class MlxEngine:
         self._parts = parts or {mode: mode.value for mode in drafters}
         self._kv_bits = kv_bits
         self._guard = guard
-        self._chunk = chunk or (GPU_CHUNK if load.on_gpu() else CPU_CHUNK)
+        self._chunks = (chunk,) if chunk else GPU_CHUNKS if load.on_gpu() else CPU_CHUNKS
+        self._chunk = self._chunks[0]
+        if info.max_batch > 1:
+            target.pack()
+        self._batch = Batch(target, info.max_batch)
         self.costs = Costs(free=frozenset((Mode.LOOKUP.value, GRAMMAR)))
+        self.pace = Pace()
         self._experience: Policy | None = None
+        if info.measured_as and (found := curves.read(info.measured_as, self._parts)) is not None:
+            self._start_from(found.curves)
+            # For as long as this engine lives: another chunk rounds differently.
+            fitting = found.curves.chunk(CANCEL_MS)
+            self._chunk = fitting if fitting in self._chunks else self._chunk
 
     def run(self, job: Job) -> Iterator[Event]:
+        match job.work:
+            case Calibrate(force):
+                return self._calibrate(job, force)
+            case Request():
+                return self._answer(job)
+
+    def _answer(self, job: Job) -> Iterator[Event]:
         options = job.request.options
         started = time.monotonic()
         prompt = self.tokeniser.encode(job.request.prompt)
@@ -109,7 +134,7 @@ class MlxEngine:
                 "rejected; use --mode baseline",
                 kinds=fixed,
             )
-        drafters = Drafters(chosen, self._policy(options))
+        drafters = Drafters(chosen, self._policy(options, len(prompt)))
         decoding = Decoding(self.target, drafters, options, prompt, cache, self._constraint(options))
         prompts = self.prompt_cache if job.request.reuse else None
         keeper = Keeper(prompts, prompt, cache, drafters, self._parts, lambda: self._marks)
@@ -136,26 +161,27 @@ class MlxEngine:
             return
         yield answer.take(decoding.first())
         keeper.keep(prompt)  # now, for those who ask while this one is still answered
-        while answer.reason is None:
-            if job.is_cancelled:
-                answer.end(Finish.CANCELLED)
-                break
-            yield answer.take(decoding.step())
-            if answer.rounds % TICK_EVERY == 0:
-                keeper.tick()
-            if answer.rounds % CLEAR_EVERY == 0:
-                mx.clear_cache()
+        with self._batch.joined(decoding):
+            while answer.reason is None:
+                if job.is_cancelled:
+                    answer.end(Finish.CANCELLED)
+                    break
+                yield answer.take(self._batch.step(decoding))
+                if answer.rounds % TICK_EVERY == 0:
+                    keeper.tick()
+                if answer.rounds % CLEAR_EVERY == 0:
+                    mx.clear_cache()
         if rest := answer.rest():
             yield Delta(rest, ())
         keeper.keep(decoding.tokens[: len(prompt) + answer.count])
         assert answer.reason is not None
         yield done(answer.reason)
 
-    def _policy(self, options: Options) -> Policy | None:
+    def _policy(self, options: Options, context: int) -> Policy | None:
         """Where the drafter is ours to choose. The next request begins with what this one will have learned."""
         if options.mode is not Mode.AUTO or options.acceptance is not Acceptance.MATCH:
             return None
-        self._experience = Policy(self.costs, like=self._experience)
+        self._experience = Policy(self.costs, like=self._experience, context=context)
         return self._experience
 
     def _prefill(
@@ -163,21 +189,63 @@ class MlxEngine:
     ) -> Generator[Prefill, None, bool]:
         """Take what is kept of the prompt and compute the rest. False when the job was cancelled."""
         keeper.find()
-        yield Prefill(keeper.reused, len(prompt), keeper.reused)
+
+        def progress(done: int) -> Prefill:
+            return Prefill(done, len(prompt), keeper.reused, self.pace.seconds(done, len(prompt)))
+
+        yield progress(keeper.reused)
         for _ in keeper.fetch():
             if job.is_cancelled:
                 return False
-            yield Prefill(keeper.reused, len(prompt), keeper.reused)
+            yield progress(keeper.reused)
         keeper.restore()
         finished = keeper.reused
-        chunks = decoding.prefill(self._chunk, keeper.stops)
+        chunks = decoding.prefill(self._next_chunk, keeper.stops)
+        began = time.perf_counter()
         while not job.is_cancelled and (more := next(chunks, None)) is not None:
+            if more - finished == self._chunk:  # a shorter one says little of others
+                self.pace.learn(finished, self._chunk, 1000 * (time.perf_counter() - began))
             finished = more
             keeper.note(finished)
-            yield Prefill(finished, len(prompt), keeper.reused)
+            yield progress(finished)
+            began = time.perf_counter()
         if job.is_cancelled:
             keeper.keep(prompt[:finished])
         return not job.is_cancelled
+
+    def _calibrate(self, job: Job, force: bool) -> Iterator[Event]:
+        """Measure, use what was found from now on, and keep it for the next start. Raises Unsteady."""
+        if not force and (state := machine.disturbance()) is not None:
+            raise Unsteady(state)
+        started = time.monotonic()
+        calibration = Calibration(
+            self.target, self.drafters, kv_bits=self._kv_bits, chunks=self._chunks, warm_up=load.on_gpu()
+        )
+        total = len(calibration.points)
+        for done, _ in enumerate(calibration.run(), 1):
+            if job.is_cancelled:
+                break
+            yield Measured(min(done, total), total, calibration.curves)
+        else:
+            found = calibration.curves
+            self._start_from(found)
+            if self.info.measured_as:
+                try:
+                    curves.write(self.info.measured_as, found, self._parts)
+                except OSError as error:
+                    logger.warning("the calibration cannot be kept (%s); it holds until the model is unloaded", error)
+            yield Measured(total, total, found)
+        now = time.monotonic()
+        reason = Finish.CANCELLED if job.is_cancelled else Finish.STOP
+        yield Done(reason, Timings(job.queued_s, started, now, now, 0, 0, 0, 0), ())
+
+    def _start_from(self, found: Curves) -> None:
+        self.costs.start_from(found)
+        self.pace.start_from(found)
+
+    def _next_chunk(self) -> int:
+        """Tokens of a prompt to read at once: fewer while several others wait for their round."""
+        return max(CPU_CHUNKS[0], self._chunk // SHARED_CHUNKS) if self._batch.is_waiting else self._chunk
 
     def _constraint(self, options: Options) -> Constraint | None:
         if options.grammar is None:
@@ -304,6 +372,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
     `limits`: of the prefix cache; None for none. `desk`: where others find it.
     """
     began = time.monotonic()
+    pair = _with_own_heads(pair)
     limit = _check_room(pair) if pair.guard_memory else None
     target = load.load_target(pair.target, pair.precision, trust_code=pair.trust_code)
     tokeniser = Tokeniser(pair.target)
@@ -311,7 +380,13 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
     drafters: dict[Mode, Drafter] = {}
     parts: dict[Mode, str] = {}
     for path in pair.drafters:
-        drafter = load.load_drafter(path, target, pair.precision, sample=sample, beside=pair.target)
+        try:
+            drafter = load.load_drafter(path, target, pair.precision, sample=sample, beside=pair.target)
+        except (UnsupportedModel, PairMismatch) as error:
+            if not pair.own_heads or path != pair.target:
+                raise
+            logger.warning("%s; they are left out", error.message)
+            continue
         drafters[drafter.mode] = drafter
         parts[drafter.mode] = drafter_part(path, drafter, target, pair.precision.drafter_bits)
     info = ModelInfo(
@@ -323,6 +398,10 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
         dtype=str(target.dtype).removeprefix("mlx.core."),
         quantisation=load.quantisation_of(target.model),
         end_ids=tuple(sorted(tokeniser.end_ids)),
+        max_batch=pair.max_batch,
+        measured_as=curves.key_of(
+            target_identity(pair.target, target, load.quantisation_of(target.model), pair.kv_bits)
+        ),
     )
     logger.info(
         "loaded %s with %s in %.1f s",
@@ -330,7 +409,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
         ", ".join(drafters) or "no drafter",
         time.monotonic() - began,
     )
-    guard = limit and Guard(memory.of_folder(pair.target), target, limit, kv_bits=pair.kv_bits)
+    guard = limit and Guard(candidate.of_folder(pair.target), target, limit, kv_bits=pair.kv_bits)
     prompts = _open_prompts(pair, target, info, limits)
     if guard is not None and prompts is not None:
         guard.sheds.append(prompts.shed)
@@ -345,6 +424,19 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
         parts=parts,
         desk=desk,
     )
+
+
+def _with_own_heads(pair: Pair) -> Pair:
+    if not pair.own_heads or not heads.has(pair.target):
+        return pair
+    whole = replace(pair, drafters=(*pair.drafters, pair.target))
+    if pair.guard_memory:
+        try:
+            _check_room(whole)
+        except WontFit as error:
+            logger.warning("the MTP heads of %s are left out: %s", pair.target.name, error.message)
+            return pair
+    return whole
 
 
 def _open_prompts(pair: Pair, target: Target, info: ModelInfo, limits: CacheLimits | None) -> PromptCache | None:

@@ -10,7 +10,8 @@ import mlx.core as mx
 from slipstream.errors import WontFit
 from slipstream.models.target import Target
 from slipstream.store import memory, shape
-from slipstream.store.memory import Candidate, Limit
+from slipstream.store.candidate import Candidate
+from slipstream.store.memory import Limit
 from slipstream.store.sizes import words
 
 logger = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ import mlx.core as mx
 
 import slipstream
 from slipstream.drafters.protocol import Drafter
+from slipstream.models.cache import KV_GROUPS
 from slipstream.models.target import Target
 
 SAMPLES = 16  # places of a weight file that are looked at
@@ -24,7 +25,7 @@ def target_identity(folder: Path, target: Target, quantisation: str, kv_bits: in
             f"device={mx.default_device()}",
             f"dtype={target.dtype}",
             f"quantisation={quantisation}",
-            f"kv_bits={kv_bits}",
+            f"kv_bits={kv_bits} in groups of {KV_GROUPS}",
             f"files={fingerprint(folder)}",
         ]
     )
@@ -38,7 +39,8 @@ def drafter_part(folder: Path, drafter: Drafter, target: Target, bits: int | Non
 def fingerprint(folder: Path) -> str:
     """Of a model's configuration and weights: names, sizes, dates, and samples of what is in them."""
     summed = hashlib.sha256()
-    files = [folder] if folder.is_file() else sorted([*folder.glob("config.json"), *folder.glob("*.safetensors")])
+    names = ("config.json", "*.safetensors", "mtp/*.safetensors")
+    files = [folder] if folder.is_file() else sorted(path for name in names for path in folder.glob(name))
     for path in files:
         status = path.stat()
         summed.update(f"{path.name} {status.st_size} {status.st_mtime_ns}\n".encode())

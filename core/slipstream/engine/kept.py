@@ -15,8 +15,9 @@ from slipstream.engine.planner import Drafters
 from slipstream.events import Miss, Shortfall
 from slipstream.models import kept
 from slipstream.models.cache import TargetCache
-from slipstream.store.prompts import Stored
-from slipstream.store.reuse import CHECKPOINT_EVERY, Found, PromptCache, Source
+from slipstream.store.pieces import Found, Source
+from slipstream.store.prompt_file import Stored
+from slipstream.store.reuse import CHECKPOINT_EVERY, PromptCache
 from slipstream.types import Mode
 
 logger = logging.getLogger(__name__)

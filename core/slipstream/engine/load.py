@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import mlx.core as mx
 import mlx.nn as nn
-from mlx_lm.utils import dequantize_model, load_model
+from mlx_lm.utils import _get_classes, dequantize_model, load_model
 
-from slipstream.drafters import formats
+from slipstream.drafters import formats, mtp_weights
 from slipstream.drafters.descriptor import Descriptor
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
+from slipstream.drafters.mtp import Mtp
 from slipstream.drafters.protocol import Drafter
-from slipstream.engine import self_test
+from slipstream.engine import head_reading, self_test
 from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel
 from slipstream.models.target import Target
+from slipstream.store import heads
 from slipstream.store.files import check as check_files
 from slipstream.types import Mode
 
@@ -54,7 +56,9 @@ def load_target(folder: Path, precision: Precision, *, trust_code: bool = False)
     if not trust_code:
         _refuse_code(folder)
     try:
-        model, config = load_model(folder, lazy=True, trust_remote_code=trust_code)
+        model, config = load_model(
+            folder, lazy=True, trust_remote_code=trust_code, get_model_classes=_classes_without_heads(folder)
+        )
     except FileNotFoundError as error:
         raise ModelIncomplete(f"{folder} has no weights; finish the download") from error
     except ValueError as error:
@@ -83,6 +87,28 @@ def load_target(folder: Path, precision: Precision, *, trust_code: bool = False)
     return Target(model, config)
 
 
+Classes = tuple[type[nn.Module], type[Any]]
+
+
+def _classes_without_heads(folder: Path) -> Callable[[dict[str, Any]], Classes]:
+    """mlx-lm's model classes, to which a folder's MTP heads are not shown: not every one expects them in its shards."""
+    parts = {part.name for part in heads.find(folder).values()}
+
+    def classes(config: dict[str, Any]) -> Classes:
+        model, arguments = _get_classes(config)
+        if not parts:
+            return model, arguments
+
+        def sanitize(self: Any, weights: dict[str, mx.array]) -> dict[str, mx.array]:
+            own = {name: array for name, array in weights.items() if name not in parts}
+            return base.sanitize(self, own) if hasattr(base, "sanitize") else own
+
+        base: Any = model
+        return type(model.__name__, (model,), {"sanitize": sanitize, "__module__": model.__module__}), arguments
+
+    return classes
+
+
 def load_drafter(
     path: Path, target: Target, precision: Precision, *, sample: Sequence[int] = (), beside: Path | None = None
 ) -> Drafter:
@@ -91,7 +117,8 @@ def load_drafter(
     `sample`: ids of the self-test's text. With it a pair that is loaded for the first time is measured, and a drafter
     that hardly understands its target is warned of; `beside` is the target's folder then.
     """
-    checkpoint = formats.read(path)
+    is_heads = path.is_dir() and (path == beside or heads.has(path))
+    checkpoint = None if is_heads else formats.read(path)
     if not target.has_taps:
         raise PairMismatch(
             f"{path.name} reads the hidden states inside its target, and those of {target.model_type!r} are not "
@@ -102,15 +129,42 @@ def load_drafter(
         # Not on CUDA: there drafters packed to 4 bits lose more than half of their accepted tokens (docs/decisions.md).
         bits = METAL_DRAFTER_BITS if mx.metal.is_available() else 0
 
+    if checkpoint is None:
+        return _load_heads(path, target, bits, sample, beside)
+
     def make(descriptor: Descriptor) -> Drafter:
         read = replace(checkpoint, descriptor=descriptor)
         return DRAFTERS[descriptor.mode](read, target, dtype=target.dtype, bits=bits)
 
     drafter = make(checkpoint.descriptor)
     if sample and beside is not None and not self_test.has_passed(beside, path):
-        found = self_test.check(target, drafter, checkpoint.descriptor, make, sample, path.name)
+        found = self_test.check(
+            target,
+            drafter,
+            sample,
+            path.name,
+            lambda found: self_test.better_reading(target, checkpoint.descriptor, make, sample, found),
+        )
         if not found.is_suspicious:
             self_test.remember(beside, path)
+    return drafter
+
+
+def _load_heads(path: Path, target: Target, bits: int, sample: Sequence[int], beside: Path | None) -> Mtp:
+    found = {name: (part.file, part.name) for name, part in heads.find(path).items()}
+    if not found:
+        raise UnsupportedModel(
+            f"{path} has no MTP heads (conversions often leave them out); give --drafter a repository that has them, "
+            "or use --mode auto",
+            path=str(path),
+        )
+    drafter = Mtp(mtp_weights.read(path, found), target, dtype=target.dtype, bits=bits)
+    if beside is not None and (reading := head_reading.remembered(beside, path)) is not None:
+        drafter.read_as(reading)
+    elif sample:
+        head_reading.choose(target, drafter, sample)
+        if not self_test.check(target, drafter, sample, f"MTP of {path.name}").is_suspicious and beside is not None:
+            head_reading.remember(beside, path, drafter.reading)
     return drafter
 
 

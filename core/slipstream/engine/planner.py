@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mlx.core as mx
 
 from slipstream.drafters.lookup import Lookup
 from slipstream.drafters.none import NoDrafter
-from slipstream.drafters.protocol import Drafter, Draw, KeepsRows, Proposal
+from slipstream.drafters.protocol import Drafter, DraftsTogether, Draw, KeepsRows, Proposal, Wish
 from slipstream.engine.costs import PLAIN
 from slipstream.engine.policy import Policy
+from slipstream.engine.share import Offer
 from slipstream.errors import InvalidRequest
 from slipstream.types import Mode, Options
 
@@ -26,7 +28,7 @@ def plan(loaded: Mapping[Mode, Drafter], options: Options, *, can_rewind: bool) 
     if options.mode is Mode.LOOKUP:
         return (Lookup(),)
     if options.mode is Mode.AUTO:
-        networks = [loaded[mode] for mode in (Mode.DSPARK, Mode.DFLASH) if mode in loaded][:1]
+        networks = [loaded[mode] for mode in (Mode.DSPARK, Mode.DFLASH, Mode.MTP) if mode in loaded][:1]
         # Beside a network a copy must be surer, hence the longer match.
         return (Lookup(4, 5), *networks) if networks else (Lookup(),)
     if options.mode not in loaded:
@@ -68,36 +70,54 @@ class Drafters:
     def lengths(self) -> tuple[int, ...]:
         return tuple(state.length for _, state in self._states)
 
-    def observe(self, tokens: Sequence[int], taps: Mapping[int, Any]) -> None:
-        for drafter, state in self._states:
-            drafter.observe(state, tokens, taps)
+    def observe(self, tokens: Sequence[int], taps: Mapping[int, mx.array]) -> None:
+        observe([Seen(self, tokens, taps)])
 
     def arrays(self) -> list[Any]:
         return [array for drafter, state in self._states for array in drafter.arrays(state)]
 
-    def propose(self, last: int, limit: int, draw: Draw) -> tuple[str, Proposal]:
-        """Who drafts, and what."""
+    def plan(self, last: int, limit: int, draw: Draw, *, is_greedy: bool = False) -> tuple[str, Proposal | Wish]:
+        """Who drafts: what a copy proposes, or what a network is to be asked for, see `draft`."""
         if limit > 0:
-            made = self._first(last, limit, draw) if self.policy is None else self._best(self.policy, last, limit, draw)
+            wish = Asking(last, limit, draw, is_greedy)
+            made = self._first(wish) if self.policy is None else self._best(self.policy, wish)
             if made is not None:
                 return made
-        return PLAIN, Proposal(mx.zeros((0,), dtype=mx.int32))
+        return PLAIN, nothing()
 
-    def _first(self, last: int, limit: int, draw: Draw) -> tuple[str, Proposal] | None:
+    def candidates(self, policy: Policy, last: int, limit: int, draw: Draw, *, is_greedy: bool) -> list[Candidate]:
+        """All who could draft in a round that is shared, best known first. Copies are made, networks only asked."""
+        found: list[Candidate] = []
+        if limit <= 0:
+            return found
+        asking = Asking(last, limit, draw, is_greedy)
         for drafter, state in self._states:
-            proposal = drafter.propose(state, last, limit, draw)
+            source = drafter.mode.value
+            if drafter.taps:
+                most = min(limit, drafter.block)
+                found.append(Candidate(source, Offer(policy.hopes(source, most), True), asking.wish(drafter, state)))
+            elif len(proposal := asking.now(drafter, state)):
+                found.append(Candidate(source, Offer(policy.survival(source, len(proposal)), False), proposal))
+        return found
+
+    def _first(self, asking: Asking) -> tuple[str, Proposal | Wish] | None:
+        for drafter, state in self._states:
+            if drafter.taps:
+                return drafter.mode.value, asking.wish(drafter, state)
+            proposal = asking.now(drafter, state)
             if len(proposal):
                 return drafter.mode.value, proposal
         return None
 
-    def _best(self, policy: Policy, last: int, limit: int, draw: Draw) -> tuple[str, Proposal] | None:
+    def _best(self, policy: Policy, asking: Asking) -> tuple[str, Proposal | Wish] | None:
         copied: tuple[str, Proposal] | None = None
         networks: list[tuple[Drafter, Any]] = []
+        limit = asking.limit
         for drafter, state in self._states:
             if drafter.taps:
                 networks.append((drafter, state))
                 continue
-            proposal = drafter.propose(state, last, limit, draw)
+            proposal = asking.now(drafter, state)
             if len(proposal):
                 copied = drafter.mode.value, proposal
         if copied is not None:
@@ -109,5 +129,76 @@ class Drafters:
         for drafter, state in networks:
             length = policy.length(drafter.mode.value, min(limit, drafter.block))
             if length:
-                return drafter.mode.value, drafter.propose(state, last, length, draw)
+                return drafter.mode.value, asking.wish(drafter, state, length)
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Somebody who could draft in this round."""
+
+    source: str
+    offer: Offer
+    planned: Proposal | Wish
+
+    def taken(self, count: int) -> Proposal | Wish:
+        """The first `count` of it."""
+        return self.planned.first(count) if isinstance(self.planned, Proposal) else replace(self.planned, limit=count)
+
+
+def nothing() -> Proposal:
+    return Proposal(mx.zeros((0,), dtype=mx.int32))
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a round asks of whoever drafts."""
+
+    last: int
+    limit: int
+    draw: Draw
+    is_greedy: bool
+
+    def now(self, drafter: Drafter, state: Any) -> Proposal:
+        return drafter.propose(state, self.last, self.limit, self.draw)
+
+    def wish(self, drafter: Drafter, state: Any, limit: int | None = None) -> Wish:
+        return Wish(drafter, state, self.last, self.limit if limit is None else limit, self.draw, self.is_greedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a round committed of one request, for its drafters."""
+
+    drafters: Drafters
+    tokens: Sequence[int]
+    taps: Mapping[int, mx.array]  # layer -> [tokens, hidden]
+
+
+def observe(seen: Sequence[Seen]) -> None:
+    """Hand each request's drafters what was committed: each network runs once, where it can."""
+    networks: dict[int, tuple[DraftsTogether, list[tuple[Any, Seen]]]] = {}
+    for each in seen:
+        for drafter, state in each.drafters.states:
+            if drafter.taps and isinstance(drafter, DraftsTogether):
+                networks.setdefault(id(drafter), (drafter, []))[1].append((state, each))
+            else:
+                drafter.observe(state, each.tokens, each.taps)
+    for drafter, shared in networks.values():
+        drafter.observe_together(
+            [state for state, _ in shared], [each.tokens for _, each in shared], [each.taps for _, each in shared]
+        )
+
+
+def draft(wishes: Sequence[Wish]) -> list[Proposal]:
+    """What networks propose to several requests: each network runs once, where it can."""
+    made: dict[int, Proposal] = {}
+    for drafter in {id(wish.drafter): wish.drafter for wish in wishes}.values():
+        rows = [row for row, wish in enumerate(wishes) if wish.drafter is drafter]
+        asked = [wishes[row] for row in rows]
+        if isinstance(drafter, DraftsTogether):
+            proposals = drafter.propose_together(asked)
+        else:
+            proposals = [drafter.propose(wish.state, wish.last, wish.limit, wish.draw) for wish in asked]
+        made |= dict(zip(rows, proposals, strict=True))
+    return [made[row] for row in range(len(wishes))]

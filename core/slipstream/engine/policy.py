@@ -9,8 +9,10 @@ draft that is then cut.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from slipstream.engine.costs import PLAIN, Costs
 
@@ -20,6 +22,7 @@ RATE_WEIGHT = 0.02  # of the newest round in the rate
 PROBE_FIRST = 4  # plain rounds before drafting is tried again
 PROBE_SHARE = 0.02  # of the time that probing may cost in the long run
 PROBE_HOPE = 0.8  # chance of each draft for which a probe's length would be the best
+SHARED_PROBE = 24  # plain rounds after which drafting is tried again where rounds are shared
 WIDE_EVERY = 40  # rounds between two that verify whole drafts, to see what the far positions are worth
 STEP = 0.1  # of the online correction of confidences
 WORTH_WAITING = 0.08  # of a round: what cutting must be able to save before the round waits for confidences
@@ -76,14 +79,16 @@ class Calibration:
 class Policy:
     """One request's choices. Costs are the engine's; what was accepted is the request's own, begun from `like`."""
 
-    def __init__(self, costs: Costs, like: Policy | None = None) -> None:
+    def __init__(self, costs: Costs, like: Policy | None = None, context: int = 0) -> None:
         self.costs = costs
+        self.context = context  # tokens of the request so far
         self._positions: dict[str, Positions] = {}
         self._calibration: dict[str, Calibration] = {}
         self._rate = 0.0  # tokens per millisecond
         self._parked = 0  # plain rounds left before the next probe
         self._pause = PROBE_FIRST
         self._rounds = 0
+        self._idle = 0  # plain rounds since anything was drafted
         if like is not None:
             for source, seen in like._positions.items():
                 self._positions[source] = Positions(list(seen.kept), list(seen.tried))
@@ -111,39 +116,61 @@ class Policy:
 
     def value(self, source: str, drafts: int, survival: Sequence[float]) -> float:
         """Expected tokens of a round less the worth of its time."""
-        cost = self.costs.round_ms(source, drafts)
+        cost = self.costs.round_ms(source, drafts, self.context)
         return 1.0 + sum(survival[:drafts]) - max(self._rate, self._plain_rate()) * cost
 
     def best(self, source: str, most: int) -> tuple[int, float]:
         """The best number of drafts, from 1 to `most`, for `source`, and its value."""
-        return self._best(source, self._survival(source, most))
+        return self._best(source, self.survival(source, most))
 
     def may_cut(self, source: str, drafts: int) -> bool:
         """Whether it can pay to wait for confidences before verifying."""
-        whole = self.costs.round_ms(source, drafts)
-        return whole - self.costs.round_ms(source, 1) > WORTH_WAITING * whole
+        whole = self.costs.round_ms(source, drafts, self.context)
+        return whole - self.costs.round_ms(source, 1, self.context) > WORTH_WAITING * whole
 
     def cut(self, source: str, confidences: Sequence[float]) -> int:
         """How many of the drafts to verify, given each one's probability to be kept if those before it are."""
         if self._rounds % WIDE_EVERY == 0 or self.costs.unmeasured(source, len(confidences)) is not None:
             return len(confidences)
-        survival: list[float] = []
-        product = 1.0
-        for value in self._calibration.setdefault(source, Calibration()).apply(confidences):
-            product *= value
-            survival.append(product)
-        values = [self.value(source, count, survival) for count in range(len(survival) + 1)]
+        values = self._values(source, self.calibrated(source, confidences))
         return max(range(len(values)), key=values.__getitem__)
 
+    def survival(self, source: str, most: int) -> list[float]:
+        """Probability that the first 1, 2, … `most` drafts are all kept, by what was kept lately."""
+        return self._positions.setdefault(source, Positions()).survival(most)
+
+    def hopes(self, source: str, most: int) -> list[float]:
+        """`survival` for a round that is shared: after many plain ones it is time to hope again."""
+        if self._idle and self._idle % SHARED_PROBE == 0:
+            return [PROBE_HOPE ** (at + 1) for at in range(most)]
+        return self.survival(source, most)
+
+    def calibrated(self, source: str, confidences: Sequence[float]) -> list[float]:
+        """The same, by the drafter's confidences."""
+        fitted = self._calibration.setdefault(source, Calibration()).apply(confidences)
+        return list(accumulate(fitted, operator.mul))
+
     def learn(
-        self, source: str, drafted: int, accepted: int, milliseconds: float, confidences: Sequence[float] | None = None
+        self,
+        source: str,
+        drafted: int,
+        accepted: int,
+        milliseconds: float | None,
+        confidences: Sequence[float] | None = None,
     ) -> None:
-        """What a round showed. `drafted` are the drafts that were verified."""
-        self.costs.learn(source, drafted, milliseconds)
-        rate = (accepted + 1) / max(milliseconds, SURE)
-        self._rate = rate if not self._rate else self._smoothed(accepted + 1, milliseconds)
+        """What a round showed. `drafted` are the drafts that were verified.
+
+        `milliseconds`: None for a round that was shared, whose time says nothing of one alone.
+        """
+        if milliseconds is not None:
+            self.costs.learn(source, drafted, milliseconds, self.context)
+            rate = (accepted + 1) / max(milliseconds, SURE)
+            self._rate = rate if not self._rate else self._smoothed(accepted + 1, milliseconds)
+        self.context += accepted + 1
         if source == PLAIN:
+            self._idle += 1
             return
+        self._idle = 0
         positions = self._positions.setdefault(source, Positions())
         if self._pause > PROBE_FIRST and accepted == drafted >= 2:
             # A probe came through whole: the text has changed, and what was seen before counts for less.
@@ -154,8 +181,8 @@ class Policy:
             self._calibration.setdefault(source, Calibration()).learn(confidences[:drafted], accepted)
 
     def _park(self, source: str, most: int) -> None:
-        plain = self.costs.round_ms(PLAIN, 0)
-        lost = self.costs.round_ms(source, self._probe_length(source, most)) / plain - 1
+        plain = self.costs.round_ms(PLAIN, 0, self.context)
+        lost = self.costs.round_ms(source, self._probe_length(source, most), self.context) / plain - 1
         self._parked = self._pause
         self._pause = max(PROBE_FIRST, min(2 * self._pause, round(lost / PROBE_SHARE)))
 
@@ -168,15 +195,22 @@ class Policy:
         return 1.0 / (mean_ms + RATE_WEIGHT * min(tokens, 8) * (milliseconds / tokens - mean_ms))
 
     def _plain_rate(self) -> float:
-        return 1.0 / self.costs.round_ms(PLAIN, 0)
-
-    def _survival(self, source: str, most: int) -> list[float]:
-        return self._positions.setdefault(source, Positions()).survival(most)
+        return 1.0 / self.costs.round_ms(PLAIN, 0, self.context)
 
     def _best(self, source: str, survival: Sequence[float]) -> tuple[int, float]:
-        values = [self.value(source, count, survival) for count in range(1, len(survival) + 1)]
-        best = max(range(len(values)), key=values.__getitem__)
-        return best + 1, values[best]
+        values = self._values(source, survival)
+        best = max(range(1, len(values)), key=values.__getitem__)
+        return best, values[best]
+
+    def _values(self, source: str, survival: Sequence[float]) -> list[float]:
+        """`value` of 0, 1, 2, … drafts."""
+        rate, context = max(self._rate, self._plain_rate()), self.context
+        expected = 1.0
+        out = [expected - rate * self.costs.round_ms(source, 0, context)]
+        for count, survives in enumerate(survival, 1):
+            expected += survives
+            out.append(expected - rate * self.costs.round_ms(source, count, context))
+        return out
 
 
 def _logit(probability: float) -> float:

@@ -1,4 +1,4 @@
-"""One request's decoding: prefill, then rounds of propose, verify, decide, commit.
+"""Decoding: a request's prefill, then rounds of propose, verify, decide, commit, its own or shared with others.
 
 Invariant between rounds: the target's cache and every drafter's context hold all committed tokens but the last.
 """
@@ -6,19 +6,23 @@ Invariant between rounds: the target's cache and every drafter's context hold al
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import mlx.core as mx
 
-from slipstream.drafters.protocol import Proposal
+from slipstream.drafters.protocol import Draw, Proposal, Wish
+from slipstream.engine.costs import PLAIN
 from slipstream.engine.decide import Chooser, Decision
-from slipstream.engine.planner import Drafters
+from slipstream.engine.planner import Candidate, Drafters, Seen, draft, nothing, observe
+from slipstream.engine.policy import Policy, Positions
+from slipstream.engine.share import Share
+from slipstream.errors import SlipstreamError
 from slipstream.events import Choice, Margin, Round
 from slipstream.models.cache import TargetCache
 from slipstream.models.host import floats, ints
-from slipstream.models.target import Target
+from slipstream.models.target import Forward, Target
 from slipstream.types import Options
 
 if TYPE_CHECKING:
@@ -36,6 +40,131 @@ class Step:
     round: Round | None
     logprobs: tuple[Choice, ...]
     margins: tuple[Margin, ...]
+
+
+class Part:
+    """One request's part of a round, as far as it got."""
+
+    source: str
+    proposal: Proposal
+    forward: Forward
+    decision: Decision
+    made: Round
+    step: Step
+
+    def __init__(self, row: Decoding) -> None:
+        self.row = row
+        self.wish: Wish | None = None  # to a network, which then makes the proposal
+        self.forced: list[int] | None = None  # tokens that the grammar leaves no choice about; None: it does not matter
+        self.policy: Policy | None = None  # where others are to be considered in who drafts, and how far
+        self.candidates: Sequence[Candidate] = ()
+        self.offered: tuple[float, ...] | None = None  # confidences of all drafts, before some were left out
+        self.error: SlipstreamError | None = None  # of the request: the others go on without it
+
+    def take(self, source: str, planned: Proposal | Wish) -> None:
+        """Somebody drafts: at no cost, or a network that is still to be run."""
+        self.source = source
+        if isinstance(planned, Wish):
+            self.wish = planned
+        else:
+            self.proposal = planned
+
+    @property
+    def expected(self) -> list[float]:
+        """Probability of each draft to be kept, as far as is known without asking the drafter."""
+        policy, count = self.policy, len(self.proposal)
+        return Positions().survival(count) if policy is None else policy.survival(self.source, count)
+
+    @property
+    def drafts(self) -> list[mx.array]:
+        proposal = self.proposal
+        return [proposal.tokens] if proposal.confidence is None else [proposal.tokens, proposal.confidence]
+
+
+def decode_round(target: Target, rows: Sequence[Decoding], share: Share | None = None) -> list[Step | SlipstreamError]:
+    """The round: of one request, or of several that share the target's forward and the one wait for the device.
+
+    `share`: how several divide the work; None for one alone. What a request could not do, such as follow its grammar,
+    comes in the place of its step.
+    """
+    assert (share is None) == (len(rows) == 1)
+    began = time.perf_counter()
+    parts = [Part(row) for row in rows]
+    going = parts
+
+    def each(do: Callable[[Part], None]) -> None:
+        nonlocal going
+        for part in going:
+            try:
+                do(part)
+            except SlipstreamError as error:
+                part.error = error
+        going = [part for part in going if part.error is None]
+
+    each(lambda part: part.row.plan(part, shared=share is not None))
+    if share is not None:
+        _choose(share, going)
+    asked = [(part, part.wish) for part in going if part.wish is not None]
+    for (part, _), proposal in zip(asked, draft([wish for _, wish in asked]), strict=True):
+        part.proposal = proposal
+    each(lambda part: part.row.settle(part))
+    if share is not None:
+        _cut(share, going)
+    else:
+        each(lambda part: part.row.cut(part))
+    mx.async_eval([part.drafts for part in going])  # the device drafts while the target's graph is built
+    taps = sorted({tap for part in going for tap in part.row.taps})
+    forwards = target.forward_rows([part.row.verifying(part) for part in going], taps)
+    for part, forward in zip(going, forwards, strict=True):
+        part.forward = forward
+    each(lambda part: part.row.decide(part))
+    mx.eval([[*part.decision.arrays, *part.drafts] for part in going])  # the round's one wait for the device
+    milliseconds = 1000 * (time.perf_counter() - began)
+    if share is not None:
+        share.learn(len(going), sum(len(part.proposal) for part in going), len(asked), milliseconds)
+    observe([part.row.keep(part, milliseconds if share is None else None) for part in going])
+    mx.async_eval([part.row.contexts for part in going])  # while Python gets on with the next round
+    each(lambda part: part.row.finish(part))
+    return [part.step if part.error is None else part.error for part in parts]
+
+
+def _choose(share: Share, parts: Sequence[Part]) -> None:
+    """Who drafts for those who have a choice."""
+    free = [part for part in parts if part.policy is not None]
+    others = sum(len(part.proposal) if part.wish is None else part.wish.limit for part in parts if part.policy is None)
+    offers = [[candidate.offer for candidate in part.candidates] for part in free]
+    for part, (index, count) in zip(free, share.lengths(len(parts), offers, others), strict=True):
+        if count:
+            candidate = part.candidates[index]
+            part.take(candidate.source, candidate.taken(count))
+        else:
+            part.take(PLAIN, nothing())
+
+
+def _cut(share: Share, parts: Sequence[Part]) -> None:
+    """Whose drafts are verified how far, where their confidences can tell."""
+    judged = [part for part in parts if part.policy is not None and part.proposal.confidence is not None]
+    drafts = sum(len(part.proposal) for part in parts)
+    drafted_for = sum(part.wish is not None for part in parts)
+    if not judged or not share.may_cut(len(parts), drafts, drafted_for):
+        return
+    mx.eval([part.drafts for part in judged])
+    survivals: list[Sequence[float]] = []
+    for part in judged:
+        assert part.policy is not None
+        assert part.proposal.confidence is not None
+        part.offered = tuple(floats(part.proposal.confidence))
+        survivals.append(part.policy.calibrated(part.source, part.offered))
+    others = [part for part in parts if part not in judged]
+    lengths = share.cut(
+        survivals,
+        drafted_for,
+        others=len(others),
+        drafts=sum(len(part.proposal) for part in others),
+        tokens=sum(1 + sum(part.expected) for part in others),
+    )
+    for part, count in zip(judged, lengths, strict=True):
+        part.proposal = part.proposal.first(count)
 
 
 class Decoding:
@@ -61,14 +190,15 @@ class Decoding:
         self._first_logits: mx.array | None = None
         self._room = min(options.max_tokens, target.context - len(self.tokens))  # tokens that may still come
 
-    def prefill(self, chunk: int, stops: Collection[int] = ()) -> Iterator[int]:
+    def prefill(self, chunk: int | Callable[[], int], stops: Collection[int] = ()) -> Iterator[int]:
         """Run what the cache does not hold of the prompt, `chunk` tokens at a time. Yields how many are done each time.
 
-        `stops`: numbers of tokens at which to yield as well.
+        `chunk`: a number, or what gives one each time. `stops`: numbers of tokens at which to yield as well.
         """
         prompt = self.tokens
         while (done := self._cache.length) < len(prompt):
-            tokens = prompt[done : min(done + chunk, *(stop for stop in stops if stop > done), len(prompt))]
+            size = chunk if isinstance(chunk, int) else chunk()
+            tokens = prompt[done : min(done + size, *(stop for stop in stops if stop > done), len(prompt))]
             is_last = done + len(tokens) == len(prompt)
             forward = self._target.forward(
                 mx.array(tokens, dtype=mx.int32), self._cache, self._drafters.taps, rows=1 if is_last else 0
@@ -81,62 +211,106 @@ class Decoding:
     def first(self) -> Step:
         """The first token of the answer, from the prefill's last row."""
         assert self._first_logits is not None
-        # Made here: a lazy array belongs to the thread that made it, and modules are loaded on any.
-        nothing = Proposal(mx.zeros((0,), dtype=mx.int32))
-        decision = self._chooser.decide(self._first_logits, nothing, self._committed)
+        decision = self._chooser.decide(self._first_logits, nothing(), self._committed)
         self._first_logits = None
         mx.eval(decision.arrays)
         return self._finish_step((ints(decision.tokens)[0],), decision, None)
 
     def step(self) -> Step:
-        """One round. At most as many tokens as there is room for."""
-        began = time.perf_counter()
-        position = self._committed - 1  # of the last committed token
-        source, proposal = self._propose()
+        """One round of this request alone. At most as many tokens as there is room for."""
+        (step,) = decode_round(self._target, (self,))
+        if isinstance(step, SlipstreamError):
+            raise step
+        return step
+
+    @property
+    def taps(self) -> tuple[int, ...]:
+        """Layers whose hidden states the drafters read."""
+        return self._drafters.taps
+
+    @property
+    def contexts(self) -> list[mx.array]:
+        """What the drafters have made of what was committed."""
+        return self._drafters.arrays()
+
+    # The parts of a round, in this order.
+
+    def plan(self, part: Part, *, shared: bool) -> None:
+        """Decide who drafts, or in a shared round who could, if that is ours to choose."""
+        constraint = self._constraint
+        if constraint is not None and self._drafters.may_draft:
+            part.forced = constraint.forced()[: self._limit]
+            if len(part.forced) >= ENOUGH_FORCED:
+                part.source, part.proposal = GRAMMAR, _certain(part.forced)
+                return
         policy = self._drafters.policy
-        offered: tuple[float, ...] | None = None
-        if policy is not None and proposal.confidence is not None and policy.may_cut(source, len(proposal)):
-            mx.eval(proposal.tokens, proposal.confidence)
-            offered = tuple(floats(proposal.confidence))
-            proposal = proposal.first(policy.cut(source, offered))
-        drafts = [proposal.tokens, *([] if proposal.confidence is None else [proposal.confidence])]
-        mx.async_eval(drafts)  # the device drafts while the target's graph is built
-        rows = mx.concatenate([mx.array([self._last], dtype=mx.int32), proposal.tokens])
-        forward = self._target.forward(rows, self._cache, self._drafters.taps)
-        assert forward.logits is not None
-        decision = self._chooser.decide(forward.logits, proposal, self._committed)
-        mx.eval(decision.arrays, drafts)  # the round's one wait for the device
-
-        drafted = ints(proposal.tokens)
-        accepted = _accepted(drafted, decision)
-        confidence = None if proposal.confidence is None else tuple(floats(proposal.confidence))
-        if policy is not None:
-            spent = 1000 * (time.perf_counter() - began)
-            policy.learn(source, len(drafted), accepted, spent, offered or confidence)
-        made = Round(position, source, tuple(drafted), accepted, confidence)
-        return self._commit(decision, forward.taps, made)
-
-    def _propose(self) -> tuple[str, Proposal]:
-        draws_from = self._committed
-
-        def draft() -> tuple[str, Proposal]:
-            return self._drafters.propose(
-                self._last,
-                self._limit,
-                lambda logits, slot: self._chooser.draw(logits, draws_from + slot),
+        if shared and policy is not None:
+            part.policy = policy
+            part.candidates = self._drafters.candidates(
+                policy, self._last, self._limit, self._draw, is_greedy=self._chooser.draws_likeliest
+            )
+        else:
+            part.take(
+                *self._drafters.plan(self._last, self._limit, self._draw, is_greedy=self._chooser.draws_likeliest)
             )
 
-        if self._constraint is None or not self._drafters.may_draft:
-            return draft()
-        forced = self._constraint.forced()[: self._limit]
-        if len(forced) < ENOUGH_FORCED:
-            source, proposal = draft()
-            legal = self._constraint.legal_prefix(ints(proposal.tokens))
-            # Only the first draft may decide between the two: were later ones to, those that are kept would no longer
-            # be distributed as they were drawn, which the rejection rule relies on.
-            if legal or not forced:
-                return source, proposal.first(legal)
-        return GRAMMAR, Proposal(mx.array(forced, dtype=mx.int32))
+    @property
+    def _draw(self) -> Draw:
+        draws_from = self._committed
+        return lambda logits, slot: self._chooser.draw(logits, draws_from + slot)
+
+    def settle(self, part: Part) -> None:
+        """What of the drafts a grammar lets pass, or what it forces instead."""
+        if part.forced is None or self._constraint is None or part.source == GRAMMAR:
+            return
+        legal = self._constraint.legal_prefix(ints(part.proposal.tokens))
+        # Only the first draft may decide between the two: were later ones to, those that are kept would no longer
+        # be distributed as they were drawn, which the rejection rule relies on.
+        if legal or not part.forced:
+            part.proposal = part.proposal.first(legal)
+        else:
+            part.source, part.proposal = GRAMMAR, _certain(part.forced)
+
+    def cut(self, part: Part) -> None:
+        """Leave out the drafts that are not worth their verification, where their confidences can tell."""
+        policy, proposal = self._drafters.policy, part.proposal
+        if policy is not None and proposal.confidence is not None and policy.may_cut(part.source, len(proposal)):
+            mx.eval(proposal.tokens, proposal.confidence)
+            part.offered = tuple(floats(proposal.confidence))
+            part.proposal = proposal.first(policy.cut(part.source, part.offered))
+
+    def verifying(self, part: Part) -> tuple[mx.array, TargetCache]:
+        """What the target is to run, after what its cache holds."""
+        return mx.concatenate([mx.array([self._last], dtype=mx.int32), part.proposal.tokens]), self._cache
+
+    def decide(self, part: Part) -> None:
+        """Choose a token for each verified row. Lazy."""
+        assert part.forward.logits is not None
+        part.decision = self._chooser.decide(part.forward.logits, part.proposal, self._committed)
+
+    def keep(self, part: Part, milliseconds: float | None) -> Seen:
+        """Count what was accepted and forget the rest, after a round that took so long. None: it was not ours alone.
+
+        Returns what the drafters are to see.
+        """
+        proposal = part.proposal
+        drafted = ints(proposal.tokens)
+        accepted = _accepted(drafted, part.decision)
+        confidence = None if proposal.confidence is None else tuple(floats(proposal.confidence))
+        if (policy := self._drafters.policy) is not None:
+            policy.learn(part.source, len(drafted), accepted, milliseconds, part.offered or confidence)
+        # At the last committed token, whose forward this was.
+        part.made = Round(self._committed - 1, part.source, tuple(drafted), accepted, confidence)
+        self._cache.rewind(self._committed + accepted)
+        kept = accepted + 1  # rows: the last committed token and the accepted drafts
+        taps = {tap: rows[:kept] for tap, rows in part.forward.taps.items()}
+        return Seen(self._drafters, [self._last, *drafted[:accepted]], taps)
+
+    def finish(self, part: Part) -> None:
+        """Once the drafters have seen it."""
+        accepted = part.made.accepted
+        tokens = (*part.made.drafted[:accepted], ints(part.decision.tokens)[accepted])
+        part.step = self._finish_step(tokens, part.decision, part.made)
 
     @property
     def is_finished(self) -> bool:
@@ -159,15 +333,6 @@ class Decoding:
         most = self._room - 1
         return most if self._options.max_draft is None else min(most, self._options.max_draft)
 
-    def _commit(self, decision: Decision, taps: dict[int, mx.array], made: Round) -> Step:
-        drafts = made.drafted[: made.accepted]
-        kept = len(drafts) + 1  # rows: the last committed token and the accepted drafts
-        self._cache.rewind(self._committed + len(drafts))
-        self._drafters.observe([self._last, *drafts], {tap: rows[:kept] for tap, rows in taps.items()})
-        # The drafter's context is computed while Python gets on with the next round.
-        mx.async_eval(self._drafters.arrays())
-        return self._finish_step((*drafts, ints(decision.tokens)[kept - 1]), decision, made)
-
     def _finish_step(self, tokens: tuple[int, ...], decision: Decision, made: Round | None) -> Step:
         self._chooser.commit(tokens)
         self._last = tokens[-1]
@@ -179,6 +344,10 @@ class Decoding:
         return Step(
             tokens[:count], made, self._chooser.choices(decision, count), self._chooser.margins(decision, count)
         )
+
+
+def _certain(tokens: list[int]) -> Proposal:
+    return Proposal(mx.array(tokens, dtype=mx.int32))
 
 
 def _accepted(drafted: list[int], decision: Decision) -> int:

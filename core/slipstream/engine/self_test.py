@@ -74,13 +74,20 @@ Remake = Callable[[Descriptor], Drafter]
 
 
 def check(
-    target: Target, drafter: Drafter, descriptor: Descriptor, remake: Remake, ids: Sequence[int], name: str
+    target: Target,
+    drafter: Drafter,
+    ids: Sequence[int],
+    name: str,
+    better_reading: Callable[[Understanding], str] = lambda _: "",
 ) -> Understanding:
-    """Measure a drafter that was just loaded, and warn when it understands its target hardly at all."""
+    """Measure a drafter that was just loaded, and warn when it understands its target hardly at all.
+
+    `better_reading`: asked then which other convention does much better, in words.
+    """
     found = measure(target, drafter, ids)
     logger.debug("%s: %d of %d drafts right on a known text", name, found.right, found.possible)
     if found.is_suspicious:
-        better = _better(target, descriptor, remake, ids, found)
+        better = better_reading(found)
         logger.warning(
             "%s is right in only %d of %d drafts on a known text: it seems to be made for another model or precision, "
             "or to follow another convention%s; the text stays right, but expect no speed from it",
@@ -92,7 +99,9 @@ def check(
     return found
 
 
-def _better(target: Target, descriptor: Descriptor, remake: Remake, ids: Sequence[int], found: Understanding) -> str:
+def better_reading(
+    target: Target, descriptor: Descriptor, remake: Remake, ids: Sequence[int], found: Understanding
+) -> str:
     """Which other convention does much better, if one does. Tried are those that no tensor shows."""
     d = descriptor
     others = {
@@ -111,17 +120,18 @@ def _better(target: Target, descriptor: Descriptor, remake: Remake, ids: Sequenc
 
 def has_passed(target: Path, drafter: Path) -> bool:
     """Whether this pair, as it is on disk, was found in order before."""
-    return _mark(target, drafter).exists()
+    return mark(target, drafter).exists()
 
 
 def remember(target: Path, drafter: Path) -> None:
-    mark = _mark(target, drafter)
+    passed = mark(target, drafter)
     with suppress(OSError):  # then it is measured again
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()
+        passed.parent.mkdir(parents=True, exist_ok=True)
+        passed.touch()
 
 
-def _mark(target: Path, drafter: Path) -> Path:
+def mark(target: Path, drafter: Path) -> Path:
+    """The file that stands for a pair as it is on disk."""
     said = hashlib.sha256()
     for path in (target, drafter):
         for file in sorted([path] if path.is_file() else path.glob("*")):

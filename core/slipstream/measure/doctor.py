@@ -13,7 +13,6 @@ import platform
 import shutil
 import socket
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -23,7 +22,7 @@ from pathlib import Path
 
 from slipstream import __version__
 from slipstream.errors import ModelNotFound
-from slipstream.store import demo, hub_cache, local
+from slipstream.store import demo, hub_cache, local, machine
 from slipstream.store.local import Broken, Partial
 from slipstream.store.paths import cache_dir, data_dir
 from slipstream.store.sizes import words
@@ -75,8 +74,8 @@ def report(found: list[Finding]) -> str:
     facts = {
         "slipstream": __version__,
         "python": platform.python_version(),
-        "system": _system(),
-        "chip": _chip(),
+        "system": machine.system(),
+        "chip": machine.chip(),
         "memory_bytes": _memory(),
         "libraries": {name: _version(name) for name in LIBRARIES},
         "findings": [{"check": f.check, "state": f.state.value, "said": f.said, "remedy": f.remedy} for f in found],
@@ -96,7 +95,7 @@ def _without_names(text: str) -> str:
 
 
 def _check_system() -> Iterator[Finding]:
-    said = f"{_system()}, {platform.machine()}, Python {platform.python_version()}"
+    said = f"{machine.system()}, {platform.machine()}, Python {platform.python_version()}"
     if sys.platform == "darwin":
         release = tuple(int(part) for part in platform.mac_ver()[0].split(".")[:2])
         if release < MINIMUM_MACOS:
@@ -111,7 +110,7 @@ def _check_system() -> Iterator[Finding]:
 
 def _check_memory() -> Iterator[Finding]:
     size = _memory()
-    said = f"{_chip()}, {words(size)} of memory"
+    said = f"{machine.chip()}, {words(size)} of memory"
     if size < LEAST_MEMORY:
         yield Finding("memory", State.NOTE, said, "choose models of 1 billion parameters or fewer, at 4 bits")
     else:
@@ -308,23 +307,5 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-def _system() -> str:
-    if sys.platform == "darwin":
-        return f"macOS {platform.mac_ver()[0]}"
-    return f"{platform.system()} {platform.release()}"
-
-
 def _memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def _chip() -> str:
-    if sys.platform == "darwin":
-        command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
-        return done.stdout.strip() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.machine()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -6,12 +6,13 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from slipstream.errors import SlipstreamError
 from slipstream.events import Delta, Event, Margin, decode_tps
-from slipstream.jobs import Inbox, events_of
+from slipstream.jobs import Inbox, Waiting, events_of
 from slipstream.measure.prompts import Question
 from slipstream.measure.result import Answer, collect
 from slipstream.measure.verdict import Comparison, Verdict, compare, first_difference
@@ -113,6 +114,9 @@ def race(
     raw: bool = False,
     template: Template = NO_TEMPLATE,
     warm_up: bool = False,
+    prompts: Mapping[Question, Prompt] | None = None,
+    reuse: bool = False,
+    together: bool = False,
     watch: Watch = lambda *_: None,
     conditions: Callable[[], object] = lambda: None,
 ) -> Race:
@@ -120,46 +124,60 @@ def race(
 
     The order of modes rotates with each question and trial, so that no arm always runs on a warmer machine; with
     `warm_up`, each first runs once more on the first question, as trial -1, which counts for nothing. Plain is
-    compared with its own first trial. `conditions` says what makes speeds comparable, such as heat and power, and may
-    wait until they are good; a run during which they changed is made once more. Raises the error of a job that fails,
-    and what `watch` raises, after cancelling the job.
+    compared with its own first trial. `prompts`: to send in place of the questions. `reuse`: prompts may begin from
+    what was kept of earlier runs. `together`: an arm answers all questions at the same time, and its speed is that of
+    all together. `conditions` says what makes speeds comparable, such as heat and power, and may wait until they are
+    good; a single run during which they changed is made once more. Raises the error of a job that fails, and what
+    `watch` raises, after cancelling the job.
     """
 
     def prompt(question: Question) -> Prompt:
-        return as_prompt(question, raw=raw, template=template)
+        return as_prompt(question, raw=raw, template=template) if prompts is None else prompts[question]
+
+    def request(question: Question, mode: Mode) -> Request:
+        return Request(prompt(question), replace(options, mode=mode), reuse=reuse)
 
     disturbed: list[Run] = []
 
     def run(question: Question, mode: Mode, trial: int) -> Run:
         before = conditions()
-        made = _run(inbox, prompt(question), question, mode, options, trial, watch)
+        made = _run(inbox, request(question, mode), question, trial, watch)
         if conditions() == before:
             return made
         disturbed.append(made)
-        return _run(inbox, prompt(question), question, mode, options, trial, watch)
+        return _run(inbox, request(question, mode), question, trial, watch)
 
     def margin(run: Run, position: int) -> Margin:
         """The arm once more up to `position`, this time noting how clear each choice is."""
         again = replace(options, mode=run.mode, margins=True)
         return margin_at(inbox, Request(prompt(run.question), again), position)
 
-    warm_ups = [run(questions[0], mode, -1) for mode in modes if warm_up]
+    def rotated(shift: int) -> tuple[Mode, ...]:
+        shift %= len(modes)
+        return (*modes[shift:], *modes[:shift])
+
+    def all_at_once(mode: Mode, trial: int) -> list[Run]:
+        return _run_together(inbox, {question: request(question, mode) for question in questions}, trial, watch)
+
+    warm_ups: list[Run] = []
     runs: list[Run] = []
-    for trial in range(trials):
-        for number, question in enumerate(questions):
-            shift = (trial + number) % len(modes)
-            order = (*modes[shift:], *modes[:shift])
-            runs.extend(run(question, mode, trial) for mode in order)
-    arms = [_arm(mode, runs, questions, trials, margin, modes[0], dtype) for mode in modes]
+    if together:
+        warm_ups += [run for mode in modes if warm_up for run in all_at_once(mode, -1)]
+        runs += [run for trial in range(trials) for mode in rotated(trial) for run in all_at_once(mode, trial)]
+    else:
+        warm_ups += [run(questions[0], mode, -1) for mode in modes if warm_up]
+        for trial in range(trials):
+            for number, question in enumerate(questions):
+                runs.extend(run(question, mode, trial) for mode in rotated(trial + number))
+    speed = together_tps if together else total_tps
+    arms = [_arm(mode, runs, questions, trials, margin, modes[0], dtype, speed) for mode in modes]
     if any(arm.verdict is Verdict.DIFFERENT for arm in arms):
         arms = [replace(arm, speedup=None, speedup_by_kind={}) for arm in arms]
     return Race(tuple(arms), tuple(runs), trials, tuple(warm_ups), tuple(disturbed))
 
 
-def _run(
-    inbox: Inbox, prompt: Prompt, question: Question, mode: Mode, options: Options, trial: int, watch: Watch
-) -> Run:
-    request = Request(prompt, replace(options, mode=mode), reuse=False)
+def _run(inbox: Inbox, request: Request, question: Question, trial: int, watch: Watch) -> Run:
+    mode = request.options.mode
     steps: list[Step] = []
     began: float | None = None
 
@@ -175,6 +193,20 @@ def _run(
     return Run(question, mode, trial, answer, tuple(steps))
 
 
+def _run_together(inbox: Inbox, requests: Mapping[Question, Request], trial: int, watch: Watch) -> list[Run]:
+    """All at once. When each piece came is not noted: only the last of them is waited for."""
+    waiting = {question: Waiting(inbox, request) for question, request in requests.items()}
+    try:
+        return [
+            Run(question, mode, trial, collect(events, partial(watch, question, mode, trial)))
+            for question, events in waiting.items()
+            for mode in (requests[question].options.mode,)
+        ]
+    finally:
+        for each in waiting.values():
+            each.job.cancel()
+
+
 def _arm(
     mode: Mode,
     runs: Sequence[Run],
@@ -183,6 +215,7 @@ def _arm(
     margin: Callable[[Run, int], Margin],
     plain: Mode,
     dtype: str,
+    speed: Callable[[Sequence[Run]], float],
 ) -> Arm:
     def of(which: Mode, trial: int, question: Question | None = None) -> list[Run]:
         return [
@@ -194,7 +227,7 @@ def _arm(
     mine = [run for run in runs if run.mode is mode]
     rounds = sum(len(run.answer.rounds) for run in mine)
     tokens = sum(len(run.answer.tokens) - 1 for run in mine)
-    totals = [total_tps(of(mode, trial)) for trial in range(trials)]
+    totals = [speed(of(mode, trial)) for trial in range(trials)]
     comparisons: list[tuple[Question, Comparison]] = []
     speedup, by_kind = None, {}
     for question in questions:
@@ -202,9 +235,7 @@ def _arm(
             held_to = of(plain, 0 if mode is plain else trial, question)[0]
             comparisons.append((question, judge(held_to, of(mode, trial, question)[0], margin, dtype)))
     if mode is not plain:
-        speedup = Spread.of(
-            [total_tps(of(mode, trial)) / max(total_tps(of(plain, trial)), 1e-9) for trial in range(trials)]
-        )
+        speedup = Spread.of([speed(of(mode, trial)) / max(speed(of(plain, trial)), 1e-9) for trial in range(trials)])
         for kind in dict.fromkeys(question.kind for question in questions):
             ratios = [
                 total_tps([run for run in of(mode, trial) if run.question.kind == kind])
@@ -220,6 +251,14 @@ def total_tps(runs: Sequence[Run]) -> float:
     timings = [run.answer.timings for run in runs if run.answer.timings is not None]
     seconds = sum(timing.last_token_s - timing.first_token_s for timing in timings)
     return decode_tps(1 + sum(timing.output_tokens - 1 for timing in timings), 0.0, seconds)
+
+
+def together_tps(runs: Sequence[Run]) -> float:
+    """The same of runs side by side: over the time from the first one's first token to the last one's last."""
+    timings = [run.answer.timings for run in runs if run.answer.timings is not None]
+    tokens = 1 + sum(timing.output_tokens - 1 for timing in timings)
+    first, last = min(timing.first_token_s for timing in timings), max(timing.last_token_s for timing in timings)
+    return decode_tps(tokens, first, last)
 
 
 def judge(plain: Run, other: Run, margin: Callable[[Run, int], Margin], dtype: str) -> Comparison:

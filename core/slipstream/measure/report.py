@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import platform
-import subprocess
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from slipstream.measure.race import Race, Spread, as_json
 from slipstream.measure.result import options_json, versions
 from slipstream.measure.verdict import Verdict
+from slipstream.store import machine
 from slipstream.types import Mode, ModelInfo, Options
 
 NAMES = {
     Mode.BASELINE: "plain",
     Mode.DSPARK: "DSpark",
     Mode.DFLASH: "DFlash",
+    Mode.MTP: "MTP",
     Mode.LOOKUP: "lookup",
     Mode.AUTO: "auto",
 }
@@ -32,15 +30,16 @@ def heads(race: Race) -> list[str]:
     return ["arm", "tok/s", "against plain", *kinds(race), "tokens per round", "verdict"]
 
 
-def rows(race: Race) -> list[list[str]]:
-    """One for each arm, under `heads`."""
+def rows(race: Race, by: Sequence[str] | None = None) -> list[list[str]]:
+    """One for each arm, under `heads`. `by`: kinds of another race, where several stand under each other."""
+    by = kinds(race) if by is None else by
     out: list[list[str]] = []
     for arm in race.arms:
         speedup = "–" if arm.speedup is None else f"{arm.speedup.median:.2f}× ({spread(arm.speedup)})"
         verdict = arm.verdict.value.capitalize()
         if arm.mode is Mode.BASELINE:
             verdict = "" if arm.verdict is Verdict.IDENTICAL else "Does not repeat itself"
-        by_kind = [f"{arm.speedup_by_kind[kind]:.2f}×" if kind in arm.speedup_by_kind else "–" for kind in kinds(race)]
+        by_kind = [f"{arm.speedup_by_kind[kind]:.2f}×" if kind in arm.speedup_by_kind else "–" for kind in by]
         tps = f"{arm.tps.median:.2f} ({spread(arm.tps)})"
         out.append([NAMES[arm.mode], tps, speedup, *by_kind, f"{arm.tokens_per_round:.2f}", verdict])
     return out
@@ -75,20 +74,6 @@ def verdict_sentence(race: Race) -> str:
             return f"Different: no speed-up is claimed. {where}"
 
 
-def machine() -> dict[str, str]:
-    """The chip and the system's version, as people name them."""
-    if sys.platform == "darwin":
-        asked = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
-        told = subprocess.run(asked, capture_output=True, text=True, timeout=5, check=False)
-        return {"chip": told.stdout.strip(), "system": f"macOS {platform.mac_ver()[0]}"}
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        lines = []
-    chip = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-    return {"chip": chip or platform.machine(), "system": f"{platform.system()} {platform.release()}"}
-
-
 def as_json_text(race: Race, info: ModelInfo, options: Options, marks: Sequence[str] = ()) -> str:
     """`marks`: what disturbed the race, such as other clients of the server."""
     out: dict[str, Any] = {
@@ -98,7 +83,7 @@ def as_json_text(race: Race, info: ModelInfo, options: Options, marks: Sequence[
         "quantisation": info.quantisation,
         "context": info.context,
         "options": options_json(options),
-        "machine": machine(),
+        "machine": machine.facts(),
         "versions": versions(),
         "marks": list(marks),
         **as_json(race),
@@ -115,7 +100,7 @@ def as_markdown(race: Race, info: ModelInfo, options: Options, marks: Sequence[s
         "",
         f"{info.dtype}, {info.quantisation}, context {info.context}; {sampling}, {options.max_tokens} tokens; "
         f"median of {race.trials} trials (lowest–highest); "
-        + ", ".join(f"{name} {version}" for name, version in (*machine().items(), *versions().items())),
+        + ", ".join(f"{name} {version}" for name, version in (*machine.facts().items(), *versions().items())),
         "",
         "| " + " | ".join(head) + " |",
         "|" + "---|" * len(head),

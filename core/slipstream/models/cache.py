@@ -15,7 +15,28 @@ from slipstream.errors import InvalidRequest
 from slipstream.models.recurrence import StateCache
 
 ROUND = 64  # rows of the longest forward that can be taken back where that costs memory
-KV_GROUP = 32  # divides every head size that mlx-lm's families have
+# Values that share a scale and an offset where keys and values are packed: the first that divides both head sizes. The
+# last divides every one that mlx-lm's families have.
+KV_GROUPS = (64, 32)
+
+
+class QuantisedCache(mlx_caches.QuantizedKVCache):
+    """Keys and values in few bits, in the largest groups that heads divide into: each has a scale and an offset."""
+
+    def __init__(self, bits: int) -> None:
+        super().__init__(group_size=KV_GROUPS[-1], bits=bits)
+
+    def update_and_fetch(self, keys: mx.array, values: mx.array) -> Any:
+        if self.keys is None:
+            sizes = (keys.shape[-1], values.shape[-1])
+            self.group_size = next(group for group in KV_GROUPS if not any(size % group for size in sizes))
+        return super().update_and_fetch(keys, values)
+
+    def put(self, keys: list[mx.array], values: list[mx.array], rows: int) -> None:
+        """Begin from arrays that were kept."""
+        self.keys, self.values, self.offset = keys, values, rows
+        packed, scales, _ = keys
+        self.group_size = packed.shape[-1] * (32 // self.bits) // scales.shape[-1]
 
 
 class WindowCache(mlx_caches.KVCache):
@@ -78,6 +99,20 @@ class WindowCache(mlx_caches.KVCache):
         return create_causal_mask(N, before, window_size=window)
 
 
+class MaskCache(mlx_caches.KVCache):
+    """Keys and values whose causal mask is made once for all layers, where every layer would make it again.
+
+    MLX's CUDA attention has a kernel of its own for up to three rows; more are put together from simpler operations,
+    among them the mask's. On an H200 those were an eighth of the operations of a round.
+    """
+
+    def make_mask(self, N: int, return_array: bool = False, window_size: int | None = None) -> Any:  # noqa: N803
+        return super().make_mask(N, return_array=return_array or 3 < N <= ROUND, window_size=window_size)
+
+
+_FREE = (mlx_caches.KVCache, MaskCache, QuantisedCache)  # can go back to any length
+
+
 class ChunkCache(mlx_caches.ChunkedKVCache):
     """A chunked layer's cache that keeps the front rows its mask hides, to be able to go back over a chunk's border."""
 
@@ -94,17 +129,23 @@ class TargetCache:
 
     def __init__(self, model: nn.Module, kv_bits: int = 0) -> None:
         self.layers: list[Any] = [_rewindable(layer, kv_bits) for layer in mlx_caches.make_prompt_cache(model)]
-        if kv_bits and not any(isinstance(layer, mlx_caches.QuantizedKVCache) for layer in _flat(self.layers)):
+        if kv_bits and not any(isinstance(layer, QuantisedCache) for layer in _flat(self.layers)):
             kinds = ", ".join(sorted({type(layer).__name__ for layer in self.layers}))
             raise InvalidRequest(
                 f"--kv-bits does not work with this model: it has only {kinds} layers; use --kv-bits 0"
             )
         self.length = 0
+        self._sort()
+
+    def _sort(self) -> None:
+        """Remember which layers a round has to ask anything: most are plain rows, which can always go back."""
+        self._states = [layer for layer in _flat(self.layers) if isinstance(layer, StateCache)]
+        self._bound = [layer for layer in self.layers if type(layer) not in _FREE]
 
     @property
     def floor(self) -> int:
         """The least length that `rewind` reaches now."""
-        return max(0, self.length - min((_reach(layer) for layer in self.layers), default=self.length))
+        return max(0, self.length - min((_reach(layer) for layer in self._bound), default=self.length))
 
     @property
     def fixed_kinds(self) -> tuple[str, ...]:
@@ -118,9 +159,8 @@ class TargetCache:
 
     def start(self, rows: int, *, noted: bool) -> None:
         """Told by the target before a forward of `rows` tokens. Only a noted one can be taken back in every layer."""
-        for layer in _flat(self.layers):
-            if isinstance(layer, StateCache):
-                layer.start(rows, noted=noted)
+        for layer in self._states:
+            layer.start(rows, noted=noted)
 
     def advance(self, rows: int) -> None:
         """Told by the target after it."""
@@ -139,6 +179,7 @@ class TargetCache:
         """A second cache with the same rows, which goes its own way from here. Shares memory until either writes."""
         twin = copy(self)
         twin.layers = [_copied(layer) for layer in self.layers]
+        twin._sort()
         return twin
 
     @property
@@ -163,8 +204,8 @@ def _rewindable(layer: Any, kv_bits: int) -> Any:
         return StateCache(len(layer.cache))
     if kv_bits and type(layer) is mlx_caches.KVCache:
         # Windows and states do not grow with the context, so packing them would save little.
-        return mlx_caches.QuantizedKVCache(group_size=KV_GROUP, bits=kv_bits)
-    return layer
+        return QuantisedCache(kv_bits)
+    return MaskCache() if type(layer) is mlx_caches.KVCache and mx.cuda.is_available() else layer
 
 
 def _flat(layers: list[Any]) -> list[Any]:

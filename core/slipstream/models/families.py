@@ -38,6 +38,7 @@ class Family:
     body: str = "model"  # maps ids to the hidden states after the final norm
     embed: str = "embed_tokens"
     layers: str = "layers"
+    norm: str = "norm"  # the final one
     head: str = "lm_head"  # absent: the embedding is tied
     embed_scale: Callable[[Any], float] = _one  # what the body multiplies embeddings by
     before_head: Callable[[mx.array, Any], mx.array] = _nothing
@@ -79,7 +80,7 @@ FAMILIES: dict[str, Family] = {
     "smollm3": _PLAIN,
     "olmo2": _PLAIN,
     "olmo3": _PLAIN,
-    "phi": _PLAIN,
+    "phi": Family(norm="final_layernorm"),
     "phi3": _PLAIN,
     "nanbeige": Family(loops=lambda args: args.effective_num_loops),
     "minicpm": _MINICPM,
@@ -97,9 +98,9 @@ FAMILIES: dict[str, Family] = {
     "muse_glimmer": Family(
         after_head=lambda logits, args: softcap(logits * args.output_multiplier, args.final_logit_softcapping)
     ),
-    "lfm2": _PLAIN,
-    "lfm2_moe": _PLAIN,
-    "nemotron_h": Family(body="backbone", embed="embeddings"),
+    "lfm2": Family(norm="embedding_norm"),
+    "lfm2_moe": Family(norm="embedding_norm"),
+    "nemotron_h": Family(body="backbone", embed="embeddings", norm="norm_f"),
 }
 """By the name of mlx-lm's model file."""
 

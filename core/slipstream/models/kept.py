@@ -8,7 +8,7 @@ from typing import Any, cast
 import mlx.core as mx
 from mlx_lm.models import cache as mlx_caches
 
-from slipstream.models.cache import TargetCache, WindowCache
+from slipstream.models.cache import ROUND, MaskCache, QuantisedCache, TargetCache, WindowCache
 from slipstream.models.host import ints
 
 CAPACITY_STEP = 256  # mlx-lm's: buffers have room for a multiple of so many tokens
@@ -16,7 +16,7 @@ CAPACITY_STEP = 256  # mlx-lm's: buffers have room for a multiple of so many tok
 Arrays = Mapping[str, mx.array]
 
 # Layers whose state of a token is rows of its own: [1, heads, tokens, width], or such arrays of packed numbers.
-_BY_ROWS = (mlx_caches.KVCache, mlx_caches.QuantizedKVCache, WindowCache)
+_BY_ROWS = (mlx_caches.KVCache, QuantisedCache, MaskCache, WindowCache)
 
 
 def has_fixed(cache: TargetCache) -> bool:
@@ -50,9 +50,11 @@ def restore(cache: TargetCache, pieces: Sequence[Arrays], whole: Arrays, length:
     joined = join(pieces, length)
     for name, layer in _leaves(cache.layers):
         if _is_by_rows(layer):
-            for kind in ("keys", "values"):
-                setattr(layer, kind, _nested(joined, f"{name}.{kind}"))
-            layer.offset = length
+            keys, values = (_nested(joined, f"{name}.{kind}") for kind in ("keys", "values"))
+            if isinstance(layer, QuantisedCache):
+                layer.put(keys, values, length)
+            else:
+                layer.keys, layer.values, layer.offset = keys, values, length
         else:
             state = _filled(_state(layer), whole, name)
             if isinstance(layer, WindowCache):
@@ -164,3 +166,24 @@ def _filled(state: Any, arrays: Arrays, layer: str, path: str = "s") -> Any:
         filled = [_filled(item, arrays, layer, f"{path}.{index}") for index, item in enumerate(items)]
         return filled if isinstance(state, list) else tuple(filled)
     return state
+
+
+def stretched(buffers: Arrays, length: int) -> Arrays:
+    """Rows repeated to `length`: for what a forward behind so many tokens costs, where its numbers do not matter."""
+    out: dict[str, mx.array] = {}
+    for name, rows_ in buffers.items():
+        times = -(-length // rows_.shape[2])
+        out[name] = mx.concatenate([rows_] * times, axis=2)[:, :, :length]
+    return out
+
+
+def stretch(cache: TargetCache, like: TargetCache, length: int) -> None:
+    """Fill an empty cache to `length` rows by repeating those of another. The numbers in it mean nothing."""
+    short = rows(like, 0, like.length)
+    restore(cache, [stretched(short, length)], fixed(like), length)
+    for _, layer in _leaves(cache.layers):
+        if isinstance(layer, WindowCache):  # kept whole, so it still has the few rows of `like`
+            held = min(length, layer.window + ROUND)
+            layer.keys, layer.values = stretched({"keys": layer.keys, "values": layer.values}, held).values()
+            layer.offset, layer.dropped = length, length - held
+    mx.eval(cache.state)

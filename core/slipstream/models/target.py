@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from operator import attrgetter
@@ -17,12 +17,14 @@ from slipstream.errors import InvalidRequest, UnsupportedModel
 from slipstream.models.cache import TargetCache
 from slipstream.models.families import Family, families
 from slipstream.models.host import number
+from slipstream.models.packed import Packing, Switch, open_up, packed_layers, spans
 from slipstream.models.recurrence import noting, watch
 
 logger = logging.getLogger(__name__)
 
 EMBEDDING_TAP = -1  # the input of the first layer, after the embedding scale
 TOLERANCE = 1e-2  # of the largest logit: what half-precision arithmetic in another order may change
+EARLY = 8  # layers of several rows, which Python describes for long enough to let the device begin with them
 _CONTEXT_KEYS = ("max_position_embeddings", "max_sequence_length", "model_max_length", "n_positions", "seq_length")
 
 
@@ -97,6 +99,7 @@ class Target:
             self.hidden_size = int(args.hidden_size)
             self.embed_scale = float(shape.embed_scale(args))
         self.fixed_kinds = self._fixed_kinds()
+        self._switch = Switch()
 
     @property
     def has_taps(self) -> bool:
@@ -107,6 +110,24 @@ class Target:
     def dtype(self) -> mx.Dtype:
         """The type that hidden states have."""
         return self._logits_dtype if self._parts is None else self._parts.embed(mx.array([[0]])).dtype
+
+    @property
+    def read_bytes(self) -> int:
+        """Of weights, for one token: not the embedding unless it is also the head, and of experts those that are asked.
+
+        Where a model does not say how many experts it asks, all are counted.
+        """
+        total = 0.0
+        embed = None if self._parts is None or self._parts.head is None else self._parts.embed
+        args = getattr(self.model, "args", None) if self._parts is None else self._parts.args
+        asked: int = getattr(args, "num_experts_per_tok", None) or 0
+        for _, module in self.model.named_modules():
+            if module is embed:
+                continue
+            own = sum(array.nbytes for array in module.parameters().values() if isinstance(array, mx.array))
+            experts: int = getattr(module, "num_experts", 0)
+            total += own * asked / experts if 0 < asked <= experts else own
+        return round(total)
 
     def make_cache(self, kv_bits: int = 0) -> TargetCache:
         """An empty cache. Raises InvalidRequest when keys and values of this model cannot be packed."""
@@ -143,6 +164,71 @@ class Target:
         logits = (last if parts is None else parts.logits(last)) if wanted else None
         return Forward(logits, {layer: rows_[0] for layer, rows_ in recorded.items()})
 
+    @property
+    def packing(self) -> Packing | None:
+        """How rows share a forward. None: `forward_rows` runs them one by one."""
+        return self._switch.packing
+
+    def pack(self) -> None:
+        """Find out how several rows can share a forward. Before it they are run one by one."""
+        if self._parts is None or self.packing is not None:
+            return
+        open_up(self._parts.layers, self._switch)
+        for packing in Packing:
+            self._switch.packing = packing
+            try:
+                difference = self._packed_difference()
+            except (AttributeError, TypeError, ValueError, AssertionError, IndexError) as error:
+                logger.debug("%s cannot be packed by %s: %s", self.model_type, packing, error)
+                continue
+            if difference <= TOLERANCE:
+                return
+            logger.debug("%s packed by %s: logits differ by %.3g", self.model_type, packing, difference)
+        self._switch.packing = None
+        logger.warning("architecture %r: rows are run one by one, which is slower", self.model_type)
+
+    def _packed_difference(self) -> float:
+        """Between logits of rows that shared forwards and of the same rows alone, in units of the largest."""
+        alone, together = [self.make_cache() for _ in range(3)], [self.make_cache() for _ in range(3)]
+        worst = 0.0
+        for widths in ((2, 1, 3), (1, 1, 1), (1, 3, 1)):  # the first begins the rows, as no round does
+            tokens = [self._probe[:width] for width in widths]
+            rows = self.forward_rows(list(zip(tokens, together, strict=True)))
+            for own, cache, row in zip(tokens, alone, rows, strict=True):
+                expected = self.forward(own, cache).logits
+                assert expected is not None
+                assert row.logits is not None
+                scale = mx.maximum(mx.max(mx.abs(expected)), 1.0)
+                worst = max(worst, number((mx.max(mx.abs(row.logits - expected)) / scale).astype(mx.float32)))
+        return worst
+
+    def forward_rows(self, rows: Sequence[tuple[mx.array, TargetCache]], taps: Sequence[int] = ()) -> list[Forward]:
+        """A round of several requests: tokens [n] of each after what its cache holds, as `forward` with `rows=None`.
+
+        One request is `forward` itself.
+        """
+        parts = self._parts
+        if len(rows) <= 1 or parts is None or self.packing is None:
+            return [self.forward(tokens, cache, taps) for tokens, cache in rows]
+        caches = [cache for _, cache in rows]
+        widths = [tokens.shape[0] for tokens, _ in rows]
+        layers = packed_layers([cache.layers for cache in caches], [cache.length for cache in caches], widths)
+        for cache, width in zip(caches, widths, strict=True):
+            cache.start(width, noted=True)
+        self._switch.is_on = True
+        try:
+            with noting(), self._recorder.recording(taps, starts_early=True) as recorded:
+                out: mx.array = parts.body(mx.concatenate([tokens for tokens, _ in rows])[None], cache=layers)
+        finally:
+            self._switch.is_on = False
+        for cache, width in zip(caches, widths, strict=True):
+            cache.advance(width)
+        logits = parts.logits(out[0])
+        return [
+            Forward(logits[start:end], {layer: each[0, start:end] for layer, each in recorded.items()})
+            for start, end in spans(widths)
+        ]
+
     def embed_rows(self, tokens: mx.array) -> mx.array:
         """Raw embedding rows [n, hidden], without the model's embedding scale. Needs `has_taps`, like the next."""
         assert self._parts is not None
@@ -152,6 +238,22 @@ class Target:
         """The raw output projection of [n, hidden], without the model's own scale or softcap."""
         assert self._parts is not None
         return self._parts.head_rows(hidden)
+
+    def head_part(self, ids: mx.array) -> Callable[[mx.array], mx.array]:
+        """`head_rows` for the tokens `ids` [m] alone: from [n, hidden] to [n, m], without the cost of the others."""
+        assert self._parts is not None
+        return part_of(self._parts.embed if self._parts.head is None else self._parts.head, ids)
+
+    def norm_rows(self, hidden: mx.array) -> mx.array:
+        """The final norm of [n, hidden]: what the last tap becomes in front of the head."""
+        assert self._parts is not None
+        return attrgetter(self._parts.shape.norm)(self._parts.body)(hidden)
+
+    @property
+    def args(self) -> Any:
+        """mlx-lm's ModelArgs of the text model; Any: each architecture has its own."""
+        assert self._parts is not None
+        return self._parts.args
 
     def _take_apart(self, own: mx.array) -> _Parts | None:
         """The parts that give the model's own logits on a few tokens. None: its layout is not known."""
@@ -205,6 +307,24 @@ class Target:
         return whole.state_kinds
 
 
+def part_of(table: Any, ids: mx.array) -> Callable[[mx.array], mx.array]:
+    """The product with rows `ids` [m] of a Linear or an Embedding, packed as the table is."""
+    bias = table.bias[ids] if "bias" in table else None
+    weight = table.weight[ids]
+    if not hasattr(table, "bits"):
+        mx.eval(weight)
+        return lambda hidden: hidden @ weight.T if bias is None else mx.addmm(bias, hidden, weight.T)
+    scales, biases = table.scales[ids], None if table.get("biases") is None else table.biases[ids]
+    packing: dict[str, Any] = {"group_size": table.group_size, "bits": table.bits, "mode": table.mode}
+    mx.eval(weight, scales, [] if biases is None else biases)
+
+    def product(hidden: mx.array) -> mx.array:
+        out = mx.quantized_matmul(hidden, weight, scales, biases, transpose=True, **packing)
+        return out if bias is None else out + bias
+
+    return product
+
+
 def _file_of(model: nn.Module) -> str:
     """The name of mlx-lm's model file, which several model types may share."""
     return type(model).__module__.rpartition(".")[2]
@@ -217,15 +337,16 @@ class _Recorder:
         self.wanted: frozenset[int] = frozenset()
         self.rows: dict[int, mx.array] = {}
         self.calls: Counter[int] = Counter()  # of each layer, in this forward
+        self.starts_early = False  # the device, while Python still describes later layers
 
     @contextmanager
-    def recording(self, taps: Sequence[int]) -> Generator[dict[int, mx.array]]:
-        self.wanted, self.rows, self.calls = frozenset(taps), {}, Counter()
+    def recording(self, taps: Sequence[int], *, starts_early: bool = False) -> Generator[dict[int, mx.array]]:
+        self.wanted, self.rows, self.calls, self.starts_early = frozenset(taps), {}, Counter(), starts_early
         try:
             yield self.rows
         finally:
             # The arrays must not outlive the round: they would pin its whole graph.
-            self.wanted, self.rows = frozenset(), {}
+            self.wanted, self.rows, self.starts_early = frozenset(), {}, False
 
 
 def _tap(layer: nn.Module, index: int, count: int, recorder: _Recorder) -> None:
@@ -242,6 +363,8 @@ def _tap(layer: nn.Module, index: int, count: int, recorder: _Recorder) -> None:
                 recorder.rows[step - 1] = args[0]
             if step in recorder.wanted:
                 recorder.rows[step] = out[0] if isinstance(out, tuple) else out
+        if recorder.starts_early and (index + 1) % EARLY == 0:
+            mx.async_eval(out[0] if isinstance(out, tuple) else out)
         return out
 
     layer.__class__ = type(f"Tapped{plain.__name__}", (plain,), {"__call__": call})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from slipstream.errors import InvalidRequest, ModelIncomplete
 from slipstream.prompt.output import is_marker
+from slipstream.prompt.respell import Located
 from slipstream.types import Chat, Prompt, Text, Tokens
 
 
@@ -34,6 +36,7 @@ class Tokeniser:
         # Many families mark thoughts and calls by special tokens: without those nobody could tell them from the rest.
         self._shown = {id_ for id_, token in added.items() if token.special and is_marker(token.content)} - self.end_ids
         self._hidden = {id_ for id_, token in added.items() if token.special} - self._shown
+        self._decode = _decoding(self.huggingface)
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Ids of a prompt. Raises InvalidRequest when it has none, or its messages do not fit the template."""
@@ -45,8 +48,8 @@ class Tokeniser:
                     out = self._tokenizer.encode(text)
                 except (TypeError, ValueError) as error:  # half of a surrogate pair, which JSON can spell
                     raise InvalidRequest(f"the prompt is no valid text ({error}); send it as UTF-8") from error
-            case Chat(messages, tools, template):
-                out = self._render(messages, tools, template)
+            case Chat():
+                out = self._render(prompt, tokenize=True)
         if not out:
             raise InvalidRequest("the prompt is empty; write something to answer")
         return out
@@ -55,8 +58,7 @@ class Tokeniser:
         """The text, without special tokens but for those that mark thoughts and calls."""
         if self._shown:
             ids = [id_ for id_ in ids if id_ not in self._hidden]
-        skips = not self._shown
-        return self._tokenizer.decode(list(ids), skip_special_tokens=skips, clean_up_tokenization_spaces=False)
+        return self._decode(list(ids), skip_special_tokens=not self._shown)
 
     @property
     def huggingface(self) -> Any:
@@ -67,20 +69,42 @@ class Tokeniser:
     def has_chat_template(self) -> bool:
         return bool(self._tokenizer.has_chat_template)
 
-    def _render(self, messages: Sequence[Any], tools: Sequence[Any], template: Mapping[str, Any]) -> list[int]:
+    def locate(self, chat: Chat) -> Located | None:
+        """A conversation's ids, and where they stand in its text. None where the library cannot say."""
+        if not self.huggingface.is_fast:
+            return None
+        text = self._render(chat, tokenize=False)
+        found = self.huggingface(text, add_special_tokens=False, return_offsets_mapping=True)
+        return Located(text, found["input_ids"], found["offset_mapping"])
+
+    def _render(self, chat: Chat, *, tokenize: bool) -> Any:
+        """Ids, or the text they are made of."""
         if not self.has_chat_template:
             raise InvalidRequest("this model has no chat template; send plain text (--raw-prompt)")
-        if taken := sorted(_NOT_VARIABLES & template.keys()):
+        if taken := sorted(_NOT_VARIABLES & chat.template.keys()):
             raise InvalidRequest(f"{taken[0]} cannot be set for the chat template; leave it out", option=taken[0])
         try:
             return self._tokenizer.apply_chat_template(
-                [dict(message) for message in messages],
-                tools=[dict(tool) for tool in tools] or None,
+                [dict(message) for message in chat.messages],
+                tools=[dict(tool) for tool in chat.tools] or None,
                 add_generation_prompt=True,
-                **template,
+                tokenize=tokenize,
+                **chat.template,
             )
         except Exception as error:  # a template is a program of the model's author: it raises what it likes
             raise InvalidRequest(f"the model's chat template refuses these messages: {error}") from error
+
+
+def _decoding(tokenizer: Any) -> Callable[..., str]:
+    """`decode` of the library underneath, where transformers' adds nothing to it: a round decodes twice."""
+    from transformers import PreTrainedTokenizerFast
+
+    kind = type(tokenizer)
+    if isinstance(tokenizer, PreTrainedTokenizerFast) and (
+        kind.decode is PreTrainedTokenizerFast.decode and kind._decode is PreTrainedTokenizerFast._decode
+    ):
+        return tokenizer._tokenizer.decode
+    return partial(tokenizer.decode, clean_up_tokenization_spaces=False)
 
 
 # Arguments of apply_chat_template that are not the template's variables: they would change what comes out, or bring a

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from slipstream.errors import InvalidRequest
 from slipstream.prompt.output import OutputStyle
+from slipstream.prompt.respell import Located
 from slipstream.types import Chat, Prompt
 
 Message = Mapping[str, Any]  # Any: a JSON object
@@ -25,6 +26,10 @@ class Templated(Protocol):
 
     def spell(self, ids: Sequence[int]) -> str:
         """The text with special tokens in it."""
+        ...
+
+    def locate(self, chat: Chat) -> Located | None:
+        """Ids as `encode` gives them, and where they stand in the text. None where this tokeniser cannot say."""
         ...
 
     @property

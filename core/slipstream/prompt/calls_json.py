@@ -8,7 +8,7 @@ from slipstream.prompt.arguments import Arguments, whole
 from slipstream.prompt.lenient import JsonStream
 from slipstream.prompt.parts import PartWriter
 from slipstream.prompt.signature import Signature, Tools
-from slipstream.prompt.tape import LOOKAHEAD, Status, Tape, closing_at, marker_at, space_end
+from slipstream.prompt.tape import Status, Tape, marker_at, past_end
 
 _NAME_KEYS = ("name", "function", "tool_name", "function_name", "tool")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "tool_parameters")
@@ -30,15 +30,17 @@ class JsonCalls:
         self._is_between = False  # a call is complete, and open until its last marker is read
 
     def read(self, tape: Tape, out: PartWriter) -> Status:
-        while True:
-            if self._is_between:
-                status = self._read_between(tape, out)
-            elif self._envelope is None:
-                status = self._read_opening(tape)
-            else:
-                status = self._read_envelope(self._envelope, tape, out)
-            if status is not None:
-                return status
+        while (status := self._step(tape, out)) is None:
+            pass
+        return status
+
+    def _step(self, tape: Tape, out: PartWriter) -> Status | None:
+        """One part of a call; None when the next one may be read."""
+        if self._is_between:
+            return self._read_between(tape, out)
+        if self._envelope is None:
+            return self._read_opening(tape)
+        return self._read_envelope(self._envelope, tape, out)
 
     def _read_opening(self, tape: Tape) -> Status | None:
         tape.skip_space()
@@ -70,14 +72,11 @@ class JsonCalls:
         at = tape.pos
         goes_on = self._is_list or bool(self._ends)  # another call may follow
         while True:
-            at = space_end(text, at)
-            if at >= len(text) and not tape.ended and at - tape.pos <= LOOKAHEAD:
+            if (behind := past_end(tape, at, self._ends[:1])) is None:
                 return Status.MORE
-            end = closing_at(tape, at, self._ends[:1])
-            if end == "":
-                return Status.MORE
-            if end:
-                tape.pos = at + len(end)
+            at, is_over = behind
+            if is_over:
+                tape.pos = at
                 break
             char = text[at : at + 1]
             if char == "{" and goes_on:

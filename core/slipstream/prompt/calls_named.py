@@ -15,7 +15,7 @@ from slipstream.prompt.calls_xml import TAG_LIMIT
 from slipstream.prompt.parts import PartWriter
 from slipstream.prompt.signature import Signature, Tools
 from slipstream.prompt.strings import FUNCTION_GEMMA, GEMMA, JSON, PYTHON, Dialect
-from slipstream.prompt.tape import LOOKAHEAD, Markers, Status, Tape, closing_at, space_end
+from slipstream.prompt.tape import LOOKAHEAD, Markers, Status, Tape, past_end, space_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +62,19 @@ class NamedCalls:
         self._is_between = False
 
     def read(self, tape: Tape, out: PartWriter) -> Status:
-        while True:
-            if self._json is not None:
-                return self._json.read(tape, out)
-            if self._is_between:
-                status = self._read_between(tape, out)
-            elif self._arguments is None:
-                status = self._read_opening(tape)
-            else:
-                status = self._read_arguments(self._arguments, tape, out)
-            if status is not None:
-                return status
+        while (status := self._step(tape, out)) is None:
+            pass
+        return status
+
+    def _step(self, tape: Tape, out: PartWriter) -> Status | None:
+        """One part of a call; None when the next one may be read."""
+        if self._json is not None:
+            return self._json.read(tape, out)
+        if self._is_between:
+            return self._read_between(tape, out)
+        if self._arguments is None:
+            return self._read_opening(tape)
+        return self._read_arguments(self._arguments, tape, out)
 
     def _read_opening(self, tape: Tape) -> Status | None:
         text = tape.text
@@ -125,14 +127,11 @@ class NamedCalls:
         text = tape.text
         at = tape.pos
         while True:
-            at = space_end(text, at)
-            if at >= len(text) and not tape.ended and at - tape.pos <= LOOKAHEAD:
+            if (behind := past_end(tape, at, self._ends[:1])) is None:
                 return Status.MORE
-            end = closing_at(tape, at, self._ends[:1])
-            if end == "":
-                return Status.MORE
-            if end:
-                tape.pos = at + len(end)
+            at, is_over = behind
+            if is_over:
+                tape.pos = at
                 break
             if text[at : at + 1] and text[at] in self._syntax.after:
                 at += 1

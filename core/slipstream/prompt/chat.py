@@ -22,6 +22,7 @@ from slipstream.errors import InvalidRequest
 from slipstream.prompt import generic
 from slipstream.prompt.abilities import PLAIN, Abilities, Message, Templated, abilities_of, nearest_effort
 from slipstream.prompt.parts import ToolCall
+from slipstream.prompt.respell import Sampled, respell
 from slipstream.types import Chat, Text
 
 Recall = Callable[[str], ToolCall | None]  # the exact text of a call, by its id
@@ -52,8 +53,11 @@ def render(
     known = tuple({"type": "function", "function": tool["function"]} for tool in tools if not tool.get("defer_loading"))
 
     def encode(abilities: Abilities) -> list[int]:
-        shaped = _Shaper(abilities, tokeniser.chat_template, tools, recall).shape(messages, known)
-        return tokeniser.encode(Chat(tuple(shaped), known if abilities.tools else (), given))
+        shaper = _Shaper(abilities, tokeniser.chat_template, tools, recall)
+        chat = Chat(tuple(shaper.shape(messages, known)), known if abilities.tools else (), given)
+        if shaper.sampled and (located := tokeniser.locate(chat)) is not None:
+            return respell(located, shaper.sampled, tokeniser.spell)
+        return tokeniser.encode(chat)
 
     try:
         ids = encode(abilities)
@@ -105,6 +109,7 @@ class _Shaper:
         self._recall = recall
         self._has_long_ids = "functions." in template  # Kimi K2 was shown calls by such names
         self._calls: dict[str, tuple[str, str]] = {}  # a client's call id: the id in the prompt, and the tool's name
+        self.sampled: list[Sampled] = []  # answers whose calls are given as the model wrote them
         self._made: list[Made] = []
         self._results: Made | None = None  # the user message that holds the latest results, where that is their place
 
@@ -155,6 +160,9 @@ class _Shaper:
             self._name(call)
         if calls and (exact := self._exact(message)) is not None:
             made["content"] = text + exact
+            first = self._recall(str(calls[0].get("id") or ""))
+            if first is not None and first.answer:
+                self.sampled.append(Sampled(first.answer, first.raw))
         elif calls and self._can.calls:
             made["tool_calls"] = [self._call(call) for call in calls]
             if "thinking" in made and text:  # gpt-oss takes one of both beside a call

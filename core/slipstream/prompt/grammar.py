@@ -128,7 +128,10 @@ def _refusal(pointer: str, reason: str) -> InvalidRequest:
 
 def _complaint(schema: Schema, options: JsonCompileOptions = _STRICT) -> str | None:
     """What llguidance has against a schema."""
-    text = LLMatcher.grammar_from_json_schema(dict(schema), overrides=options)
+    try:
+        text = LLMatcher.grammar_from_json_schema(dict(schema), overrides=options)
+    except ValueError as error:  # a whole number of more than 64 bits
+        return str(error)
     is_wrong, messages = LLMatcher.validate_grammar_with_warnings(text, limits=LIMITS)
     return messages[0] if is_wrong else None
 

@@ -39,6 +39,7 @@ class ToolCall:
     arguments_json: str  # strict JSON, always an object
     raw: str  # exactly what the model wrote, markers included: content + lead + raw is its text again
     lead: str = ""  # white space before it that was not given as content
+    answer: tuple[int, ...] = ()  # tokens of the whole answer that begins its calls with this one
 
 
 @dataclass(frozen=True, slots=True)

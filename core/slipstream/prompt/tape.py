@@ -101,6 +101,18 @@ def closing_at(tape: Tape, pos: int, markers: tuple[str, ...]) -> str | None:
     return found
 
 
+def past_end(tape: Tape, pos: int, markers: tuple[str, ...]) -> tuple[int, bool] | None:
+    """Where the text goes on behind white space and, where one stands there (True), an end marker.
+
+    None: that takes more text.
+    """
+    pos = space_end(tape.text, pos)
+    if pos >= len(tape.text) and not tape.ended and pos - tape.pos <= LOOKAHEAD:
+        return None
+    marker = closing_at(tape, pos, markers)
+    return None if marker == "" else (pos + len(marker or ""), marker is not None)
+
+
 class Markers:
     """Finds the first of several markers, and how much of a text's end may be the beginning of one."""
 

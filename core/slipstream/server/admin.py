@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,8 @@ from slipstream.server import metrics as figures
 from slipstream.server import sse
 from slipstream.server.backend import Backend
 from slipstream.server.errors import ModelUnknown
-from slipstream.server.exchange import answer, backend_of, read
-from slipstream.server.model_host import ModelHost
-
-MAX_KEEP_ALIVE_S = 365 * 86400
+from slipstream.server.exchange import answer, answer_unless_left, backend_of, read
+from slipstream.server.model_host import MAX_KEEP_ALIVE_S, ModelHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +32,7 @@ class Hooks:
     load: Callable[[str], Awaitable[None]] | None = None  # a model's name or folder
     unload: Callable[[], Awaitable[None]] | None = None
     restart: Callable[[], Awaitable[None]] | None = None  # an engine that hangs
+    calibrate: Callable[[bool], Coroutine[Any, Any, Mapping[str, Any]]] | None = None  # True: on a busy machine too
     pin: Callable[[bool], None] | None = None
     keep_alive: Callable[[float | None], None] | None = None  # idle seconds until unloaded; None: for ever
     models: Callable[[], Mapping[str, Any]] | None = None  # what can be loaded; Any: a JSON document
@@ -42,7 +41,15 @@ class Hooks:
 
 
 def hooks_of(models: ModelHost) -> Hooks:
-    return Hooks(models.load, models.unload, models.restart, models.pin, models.keep_alive, models.as_json)
+    return Hooks(
+        load=models.load,
+        unload=models.unload,
+        restart=models.restart,
+        calibrate=models.calibrate,
+        pin=models.pin,
+        keep_alive=models.keep_alive,
+        models=models.as_json,
+    )
 
 
 def routes(hooks: Hooks) -> list[Route]:
@@ -50,6 +57,7 @@ def routes(hooks: Hooks) -> list[Route]:
         ("POST", "/admin/load", load, hooks.load),
         ("POST", "/admin/unload", unload, hooks.unload),
         ("POST", "/admin/restart", restart, hooks.restart),
+        ("POST", "/admin/calibrate", calibrate, hooks.calibrate),
         ("POST", "/admin/pin", pin, hooks.pin),
         ("POST", "/admin/keep-alive", keep_alive, hooks.keep_alive),
         ("GET", "/admin/models", models, hooks.models),
@@ -137,6 +145,14 @@ async def unload(request: Request) -> Response:
 
 async def restart(request: Request) -> Response:
     return await _do(request, lambda hooks: hooks.restart and hooks.restart())
+
+
+async def calibrate(request: Request) -> Response:
+    """What the loaded model's passes cost on this machine, measured now. Ends with the client that asked."""
+    fields = await read(request)
+    hook = _hooks(request).calibrate
+    assert hook is not None, "a route without a hook does not exist"
+    return await answer_unless_left(request, hook(fields.flag("force") or False))
 
 
 async def clear_cache(request: Request) -> Response:

@@ -23,14 +23,17 @@ _WITHOUT_MEANING = [
     "context_management",
     "safeguards",
     "service_tier",
-    "container",
-    "mcp_servers",
     "cache_control",
     "betas",
     "anthropic_beta",
     "inference_geo",
     "speed",
 ]
+# Where a request asks Anthropic's servers to do something.
+_NOT_DONE = {
+    "mcp_servers": "no server is called here; leave it out, and offer its tools as tools",
+    "container": "nothing is run here; leave it out",
+}
 _TOOL_WITHOUT_MEANING = ["cache_control", "eager_input_streaming", "allowed_callers", "input_examples"]
 
 # Marks of what Anthropic's own tools did on their servers. No answer of ours has them.
@@ -56,6 +59,9 @@ LEFT_OUT = "[{} left out: this model reads text only]"
 def read_conversation(fields: Fields, info: ModelInfo, *, is_count: bool = False) -> Conversation:
     """Raises InvalidRequest naming what is wrong. A request to count need not say how long the answer may be."""
     fields.ignore(*_WITHOUT_MEANING)
+    for name, instead in _NOT_DONE.items():
+        if fields.raw(name):
+            raise InvalidRequest(f"{name}: {instead}", path=name)
     fields.need("model", fields.text("model"))  # any name is the loaded model's
     messages = [*_read_system(fields), *_read_messages(fields)]
     tools = tuple(_read_tools(fields))

@@ -194,7 +194,7 @@ def _with_cors(send: Send, origin: str) -> Send:
 
 
 class Limits:
-    """Reads the whole body, within its bounds of size and time, before any route runs."""
+    """Bounds the head; reads the whole body, within its bounds of size and time, before any route runs."""
 
     def __init__(self, app: ASGIApp, *, body_limit: int = BODY_LIMIT, body_s: float = BODY_S) -> None:
         self._app = app
@@ -205,6 +205,9 @@ class Limits:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # The protocol's own bound is for a head that comes in pieces; one that came at once is measured here.
+        if len(scope["query_string"]) + sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_LIMIT:
+            raise Refused(431, "headers_too_large", f"the head is larger than {HEADER_LIMIT // 1024} KiB")
         said = Headers(scope=scope).get("content-length", "")
         if said.isdigit() and int(said) > self._body_limit:
             raise self._too_large()

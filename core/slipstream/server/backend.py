@@ -17,11 +17,12 @@ from slipstream.events import Empty, Event, Faulted, Loading, Ready, Status, Wor
 from slipstream.jobs import Inbox, Job
 from slipstream.prompt import chat
 from slipstream.prompt.output import OutputStyle, ToolCall
+from slipstream.prompt.respell import Located
 from slipstream.server.errors import NotReady
 from slipstream.server.metrics import Metrics
 from slipstream.server.request_log import RequestLog
 from slipstream.store.calls import KeptCalls
-from slipstream.types import ModelInfo, Prompt
+from slipstream.types import Chat, ModelInfo, Prompt
 
 if TYPE_CHECKING:
     from slipstream.server.stream import Stream
@@ -42,6 +43,10 @@ class ServerTokeniser(Protocol):
 
     def spell(self, ids: Sequence[int]) -> str:
         """The text with special tokens in it."""
+        ...
+
+    def locate(self, chat: Chat) -> Located | None:
+        """Ids as `encode` gives them, and where they stand in the text. None where this tokeniser cannot say."""
         ...
 
     @property

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
+import logging
+import os
 import secrets
 import signal
 import sys
@@ -15,11 +18,11 @@ from typing import Any
 
 from slipstream.errors import SlipstreamError
 from slipstream.jobs import DEFAULT_LIMIT, Inbox
-from slipstream.server.admin import MAX_KEEP_ALIVE_S, hooks_of
+from slipstream.server.admin import hooks_of
 from slipstream.server.app import DEFAULT_PORT, HttpServer
 from slipstream.server.auth import check_origins, is_loopback
 from slipstream.server.backend import Backend
-from slipstream.server.model_host import Known, ModelHost
+from slipstream.server.model_host import MAX_KEEP_ALIVE_S, Known, ModelHost
 from slipstream.service import Engine
 from slipstream.store import preferences
 from slipstream.store.calls import KeptCalls
@@ -129,12 +132,20 @@ def run(
         return _complain(error.message)
     stop = _on_signal()
     server.start()
+    has_ended = False
     try:
         code = _serve(backend, server, host, key, stop)
     finally:
         server.stop()
-        host.close()
-        backend.close()
+        has_ended = host.close()
+        if has_ended:
+            backend.close()
+    if code == 0:
+        print("Stopped.", flush=True)
+    if not has_ended:  # Python would wait for the engine's thread; what it computes nobody wants any more
+        logging.shutdown()
+        os._exit(code)
+    gc.freeze()  # the process ends: walking through all that was imported would take another second
     return code
 
 
@@ -149,7 +160,6 @@ def _serve(backend: Backend, server: HttpServer, host: ModelHost, key: str | Non
                 return _complain(error.message)
             _tell(backend, server, key)
             stop.wait()
-    print("Stopped.")
     return 0
 
 

@@ -62,6 +62,7 @@ _STATUS: tuple[tuple[type[SlipstreamError], int], ...] = (
     (errors.InvalidRequest, 400),
     (ModelUnknown, 404),
     (errors.Busy, 503),
+    (errors.Unsteady, 409),
     (errors.Closed, 503),
     (NotReady, 503),
     # The host failed to load what it was told to: nothing the client can change.

@@ -39,6 +39,10 @@ class Fields:
     def names(self) -> tuple[str, ...]:
         return tuple(self._values)
 
+    @property
+    def values(self) -> Mapping[str, Any]:  # Any: whatever JSON the client sent
+        return self._values
+
     def raw(self, name: str) -> Any:  # Any: whatever JSON the client sent
         self._known.add(name)
         return self._values.get(name)
@@ -156,7 +160,7 @@ def parse(body: bytes) -> Fields:
     """A request's body. Raises InvalidRequest for all that is not a JSON object."""
     try:
         text = body.decode("utf-8-sig")
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
         if "\\ud" in text or "\\uD" in text:
             value = _whole_characters(value)
         _check_depth(value)
@@ -170,6 +174,13 @@ def parse(body: bytes) -> Fields:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:20]} is beyond any number")
+    return value
 
 
 def _check_depth(value: Any) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING, Any
 
-from slipstream.events import Delta, Done, Event, Failed, Finish, Prefill, Queued, Round, Timings
+from slipstream.events import Delta, Done, Event, Failed, Finish, Measured, Prefill, Queued, Round, Timings
 from slipstream.jobs import Job
 
 if TYPE_CHECKING:
@@ -130,13 +130,18 @@ def extras(timings: Timings) -> dict[str, Any]:
 
 
 def _told(event: Event) -> dict[str, Any]:
+    told: dict[str, Any]
     match event:
         case Queued(position):
-            return {"type": "queued", "position": position}
-        case Prefill(done, total, reused):
-            return {"type": "prefill", "done": done, "total": total, "reused": reused}
+            told = {"type": "queued", "position": position}
+        case Prefill(done, total, reused, left_s):
+            told = {"type": "prefill", "done": done, "total": total, "reused": reused}
+            if left_s is not None:  # an estimate of the time to the first token
+                told["left_s"] = round(left_s, 2)
+        case Measured(done, total):
+            told = {"type": "measured", "done": done, "total": total}
         case Delta(tokens=tokens, round=Round() as done):
-            return {
+            told = {
                 "type": "round",
                 "position": done.position,
                 "source": done.source,
@@ -145,11 +150,12 @@ def _told(event: Event) -> dict[str, Any]:
                 "tokens": len(tokens),
             }
         case Delta(tokens=tokens):
-            return {"type": "unverified", "tokens": len(tokens)}  # the prompt's own token, or text that was held back
+            told = {"type": "unverified", "tokens": len(tokens)}  # the prompt's own token, or text that was held back
         case Done(reason, timings):
-            return {"type": "done", "reason": reason.value, **extras(timings)}
+            told = {"type": "done", "reason": reason.value, **extras(timings)}
         case Failed(error):
-            return {"type": "failed", "code": error.code}
+            told = {"type": "failed", "code": error.code}
+    return told
 
 
 def as_json(backend: Backend) -> dict[str, Any]:

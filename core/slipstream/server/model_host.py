@@ -14,13 +14,16 @@ from slipstream import service
 from slipstream.events import Empty, Faulted, Ready, Status
 from slipstream.jobs import DEFAULT_LIMIT, Inbox
 from slipstream.server.backend import Backend
+from slipstream.server.calibration import calibrate
 from slipstream.service import Engine
 
 logger = logging.getLogger(__name__)
 
+MAX_KEEP_ALIVE_S = 365 * 86400.0
 # For an engine's thread to end, once nothing is under way: a round or a prefill chunk, then freeing the device.
 ENGINE_END_S = 10.0
 HUNG_END_S = 0.5  # for one that hangs, before it is left behind
+QUIT_S = 1.0  # for one that is in the middle of a forward pass or a load, which nobody can interrupt, when we quit
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class ModelHost:
         is unloaded; None: never.
         """
         self.keep_alive_s = keep_alive_s
+        self._idle_s = keep_alive_s  # the same, or what the latest request said
         self.pinned = pinned  # neither idle time nor a request's model name replaces it
         self._backend = backend
         self._open_engine = open_engine
@@ -68,6 +72,7 @@ class ModelHost:
         self._life: _Life | None = None
         self._wanted = default  # what is loaded when a request comes and nothing is
         self._using = 0
+        self._coming = 0  # requests that wait for a load
         self._unused = asyncio.Event()
         self._unused.set()
         self._turn = asyncio.Lock()  # held while a load or unload is under way
@@ -89,15 +94,20 @@ class ModelHost:
 
         Raises what loading raises.
         """
-        while True:
-            async with self._turn:
-                pass  # what is being loaded may do
-            if (model := self._needed(name)) is None:
-                break
-            await self.load(model, unless_loaded=True)
+        self._coming += 1
+        try:
+            while True:
+                async with self._turn:
+                    pass  # what is being loaded may do
+                if (model := self._needed(name)) is None:
+                    break
+                await self.load(model, unless_loaded=True)
+        finally:
+            self._coming -= 1
         self._using += 1
         self._unused.clear()
         self._stop_timer()
+        self._idle_s = self.keep_alive_s
         try:
             yield
         finally:
@@ -105,6 +115,23 @@ class ModelHost:
             if not self._using:
                 self._unused.set()
                 self._start_timer()
+
+    async def calibrate(self, force: bool) -> Mapping[str, Any]:
+        """Measure the model while nobody else is answered; those who come meanwhile wait. Raises what loading and
+        measuring raise."""
+        if self.loaded is None:
+            await self.load(self._wanted, unless_loaded=True)
+        async with self._turn:
+            await self._unused.wait()
+            self._stop_timer()
+            try:
+                return await calibrate(self._backend, force)
+            finally:
+                self._start_timer()
+
+    def hold(self, idle_s: float | None) -> None:
+        """Inside `use`: the idle time from now on, until the next request. None: for ever. A pin is stronger."""
+        self._idle_s = idle_s
 
     def _needed(self, name: str | None) -> str | None:
         """What has to be loaded before a request for `name` can be answered."""
@@ -178,8 +205,8 @@ class ModelHost:
 
     def _start_timer(self) -> None:
         self._stop_timer()
-        if self.keep_alive_s is not None and not self.pinned and self._life is not None:
-            self._timer = asyncio.get_running_loop().call_later(self.keep_alive_s, self._expire)
+        if self._idle_s is not None and not self.pinned and self._life is not None:
+            self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._expire)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -187,13 +214,13 @@ class ModelHost:
             self._timer = None
 
     def _expire(self) -> None:
-        if not self._using and not self.pinned and not self._turn.locked():
-            logger.info("unloading %s: not used for %g s", self.loaded, self.keep_alive_s)
+        if not self._using and not self._coming and not self.pinned and not self._turn.locked():
+            logger.info("unloading %s: not used for %g s", self.loaded, self._idle_s)
             self._start(self._replace(None))
 
     def keep_alive(self, keep_alive_s: float | None) -> None:
         """Change the idle time, from now on."""
-        self.keep_alive_s = keep_alive_s
+        self.keep_alive_s = self._idle_s = keep_alive_s
         if not self._using:
             self._start_timer()
 
@@ -209,12 +236,13 @@ class ModelHost:
         ]
         return {"models": models, "pinned": self.pinned, "keep_alive_s": self.keep_alive_s}
 
-    def close(self) -> None:
-        """From any thread, after the server has stopped."""
+    def close(self) -> bool:
+        """From any thread, after the server has stopped. False when the engine's thread still runs."""
         life, self._life = self._life, None
-        if life is not None:
-            life.end()
-            life.join(ENGINE_END_S)
+        if life is None:
+            return True
+        life.end()
+        return life.join(QUIT_S)
 
 
 class _Life:
@@ -249,8 +277,11 @@ class _Life:
         self._is_over = True
         self.inbox.close()
 
-    def join(self, end_s: float) -> None:
-        if self.thread is not None:
-            self.thread.join(end_s)
-            if self.thread.is_alive():
-                logger.warning("the engine of %s does not end; it is left behind", self.name)
+    def join(self, end_s: float) -> bool:
+        """Whether it ended."""
+        if self.thread is None:
+            return True
+        self.thread.join(end_s)
+        if self.thread.is_alive():
+            logger.warning("the engine of %s does not end; it is left behind", self.name)
+        return not self.thread.is_alive()

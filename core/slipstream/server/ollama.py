@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from slipstream.server.exchange import answer, answer_unless_left, backend_of, r
 from slipstream.server.fields import Fields, wrong
 from slipstream.server.formats import any_object_grammar, schema_grammar
 from slipstream.server.metrics import extras
+from slipstream.server.model_host import MAX_KEEP_ALIVE_S, ModelHost
 from slipstream.server.openai_messages import as_object, read_effort, read_message, read_tools
 from slipstream.server.reply import Chosen, Finished, reply
 from slipstream.server.sampling import make_options
@@ -33,6 +35,23 @@ Json = dict[str, Any]  # Any: a JSON document
 
 # The API that these routes follow. Editors refuse servers that say less than they need (VS Code: 0.6.4).
 API_VERSION = "0.12.0"
+
+
+# Where a request asks for what is not done here, and what to do instead.
+_NOT_GENERATED = {
+    "images": "this model reads text only, no images",
+    "suffix": "this model goes on from a text, it does not fill one; leave it out",
+    "context": "send the conversation to /api/chat instead",
+    "template": "the prompt is made by the model's own template; send raw: true to write it yourself",
+}
+# Ways of choosing tokens that other servers have, and the value that means off.
+_NOT_SAMPLED = {"mirostat": 0, "typical_p": 1, "tfs_z": 1}
+# How another server would use the machine. The context is the model's, whatever num_ctx says.
+_OF_THE_MACHINE = (
+    *("num_ctx", "num_batch", "num_gpu", "main_gpu", "num_thread", "num_keep", "numa", "low_vram", "f16_kv"),
+    *("use_mmap", "use_mlock", "vocab_only", "mirostat_tau", "mirostat_eta"),
+)
+_UNITS = {"": 1.0, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 async def version(_: Request) -> Response:
@@ -97,10 +116,10 @@ async def chat(request: Request) -> Response:
     backend = backend_of(request)
     fields = await read(request)
     info = backend.info()
-    fields.ignore("model", "keep_alive")
+    hold = _read_common(request, fields)
     messages = tuple(read_message(message) for message in fields.objects("messages"))
     if not messages:
-        return answer(_Shape(info.name, is_chat=True).loaded())
+        return _loaded(fields, _Shape(info.name, is_chat=True), hold)
     thinking, effort = _read_think(fields)
     conversation = Conversation(
         messages=messages,
@@ -117,14 +136,14 @@ async def generate(request: Request) -> Response:
     backend = backend_of(request)
     fields = await read(request)
     info = backend.info()
-    fields.ignore("model", "keep_alive", "context", "template")
-    for name, what in (("images", "images"), ("suffix", "a suffix")):
+    hold = _read_common(request, fields)
+    for name, instead in _NOT_GENERATED.items():
         if fields.raw(name):
-            raise InvalidRequest(f"{name}: this model reads text only, not {what}", path=name)
+            raise InvalidRequest(f"{name}: {instead}", path=name)
     shape = _Shape(info.name, is_chat=False)
     prompt = fields.text("prompt") or ""
     if not prompt:
-        return answer(shape.loaded())
+        return _loaded(fields, shape, hold)
     options = _read_options(fields, info)
     thinking, effort = _read_think(fields)
     system = fields.text("system")
@@ -137,8 +156,52 @@ async def generate(request: Request) -> Response:
     return await _answer(request, fields, asked, parser, shape)
 
 
+def _read_common(request: Request, fields: Fields) -> float | None:
+    """What chat and generation share. How long the model stays, in seconds; None where nothing is said of that."""
+    fields.text("model")  # any name is the loaded model's
+    fields.ignore("truncate", "shift")  # a prompt that does not fit is an error, never cut
+    if fields.flag("logprobs"):
+        raise InvalidRequest("logprobs: ask for them at /v1/chat/completions", path="logprobs")
+    models: ModelHost | None = request.app.state.models
+    if models is None:
+        return None  # the window's own affair; `note_unknown` says so
+    hold = _read_time(fields, "keep_alive")
+    if hold is not None:
+        models.hold(hold if hold >= 0 else None)
+    return hold
+
+
+def _read_time(fields: Fields, name: str) -> float | None:
+    """Seconds, or a time as Go writes it: 5m, 1h30m, -1. Below 0: for ever."""
+    value = fields.raw(name)
+    if value is None:
+        return None
+    seconds: float | None = None
+    if isinstance(value, str):
+        parts = re.fullmatch(r"(-?)((?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+|\d+(?:\.\d+)?)", value)
+        if parts:
+            pieces = re.findall(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)?", parts[2])
+            seconds = sum(float(number) * _UNITS[unit] for number, unit in pieces) * (-1 if parts[1] else 1)
+    else:
+        seconds = fields.number(name)
+    if seconds is None:
+        raise wrong(name, "seconds, or a time such as 5m", value)
+    return min(seconds, MAX_KEEP_ALIVE_S)
+
+
+def _loaded(fields: Fields, shape: _Shape, hold: float | None) -> Response:
+    fields.note_unknown("an empty request")
+    return answer(shape.loaded("unload" if hold == 0 else "load"))
+
+
 def _read_options(fields: Fields, info: ModelInfo) -> Options:
     given = fields.object("options") or Fields({}, "options")
+    for name, off in _NOT_SAMPLED.items():
+        if (value := given.number(name)) is not None and value != off:
+            message = f"options.{name} is not offered here; leave it out, or set it to {off}"
+            raise InvalidRequest(message, path=given.at(name))
+    if given.whole("repeat_last_n") == 0:
+        given = Fields({**given.values, "repeat_penalty": 1.0}, "options")
     limit = given.whole("num_predict")  # below 0: no limit
     options = make_options(
         info,
@@ -154,7 +217,7 @@ def _read_options(fields: Fields, info: ModelInfo) -> Options:
         max_tokens=limit if limit is not None and limit > 0 else None,
         grammar=_read_format(fields),
     )
-    given.ignore("num_ctx")  # the context is the model's
+    given.ignore(*_OF_THE_MACHINE, *_NOT_SAMPLED, "repeat_last_n")
     given.note_unknown("options")
     return options
 
@@ -201,9 +264,9 @@ class _Shape:
             case _:
                 return None  # calls come whole, and one that was cut off is none
 
-    def loaded(self) -> Json:
-        """The answer to an empty request, which asks for the model to be loaded."""
-        return self.piece(done=True, done_reason="load")
+    def loaded(self, reason: str) -> Json:
+        """The answer to an empty request, which asks for the model to be loaded, or to go."""
+        return self.piece(done=True, done_reason=reason)
 
 
 def _call(part: ToolEnd) -> Json:

@@ -64,12 +64,14 @@ async def create(request: Request) -> Response:
     fields = await read(request)
     info = backend.info()
     fields.need("model", fields.text("model"))
-    fields.ignore("user", "best_of", "stream_options")
+    fields.ignore("user", "stream_options")
     for name in ("echo", "suffix"):
         if fields.raw(name):
             raise InvalidRequest(f"{name} is not supported", path=name)
     prompts = _read_prompts(fields, info.vocabulary)
     count = fields.whole("n", 1, MAX_CHOICES) or 1
+    if (best_of := fields.whole("best_of", 1)) is not None and best_of != count:
+        raise InvalidRequest("best_of: as many answers are given as are made; leave it out, or set n", path="best_of")
     if count * len(prompts) > MAX_CHOICES:
         raise InvalidRequest(f"at most {MAX_CHOICES} answers to one request", path="prompt")
     limit = fields.whole("max_tokens", 1) or DEFAULT_MAX_TOKENS

@@ -26,7 +26,7 @@ WITHOUT_MEANING = (
     "safety_identifier",
     "stream_options",
 )
-_CHAT_WITHOUT_MEANING = ("prediction", "verbosity", "web_search_options")
+_CHAT_WITHOUT_MEANING = ("prediction", "verbosity")
 
 # Template variables that would change how the prompt is made and not what it says.
 _RESERVED_VARIABLES = frozenset(
@@ -65,7 +65,7 @@ def read_conversation(fields: Fields, info: ModelInfo) -> Conversation:
     """Raises InvalidRequest naming what is wrong."""
     fields.ignore(*WITHOUT_MEANING, *_CHAT_WITHOUT_MEANING)
     fields.need("model", fields.text("model"))  # any name is the loaded model's
-    _refuse_audio(fields)
+    _refuse_what_is_not_made(fields)
     messages = tuple(read_message(message) for message in fields.objects("messages"))
     if not messages:
         raise InvalidRequest("messages must be a list with at least one message", path="messages")
@@ -123,12 +123,14 @@ def read_effort(effort: str | None, path: str) -> tuple[bool | None, str | None]
     return effort not in ("none", "minimal"), effort
 
 
-def _refuse_audio(fields: Fields) -> None:
+def _refuse_what_is_not_made(fields: Fields) -> None:
     for name in fields.texts("modalities"):
         if name != "text":
             raise InvalidRequest(f"modalities: only text can be made here, not {name[:20]}", path="modalities")
     if fields.has("audio"):
         raise InvalidRequest("audio: only text can be made here", path="audio")
+    if fields.has("web_search_options"):
+        raise InvalidRequest("web_search_options: nothing is searched here; leave it out", path="web_search_options")
 
 
 def read_message(fields: Fields) -> Message:

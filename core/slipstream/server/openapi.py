@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import slipstream
-from slipstream.server.admin import MAX_KEEP_ALIVE_S
 from slipstream.server.exchange import answer
+from slipstream.server.model_host import MAX_KEEP_ALIVE_S
 
 Json = dict[str, Any]  # Any: a JSON schema
 
@@ -74,7 +74,7 @@ _SAMPLING: dict[str, Json] = {
     "stream": _FLAG,
     "stream_options": _some(_object(include_usage=_FLAG)),
     "slipstream": _object(
-        mode={"enum": ["auto", "dspark", "dflash", "lookup", "baseline"]},
+        mode={"enum": ["auto", "dspark", "dflash", "mtp", "lookup", "baseline"]},
         max_draft={"type": "integer", "minimum": 0, "maximum": 64},
         acceptance={"enum": ["match", "rejection"]},
     ),
@@ -173,6 +173,7 @@ _BODIES: dict[str, Json] = {
     "/v1/v1/messages": _MESSAGES,
     "/v1/v1/messages/count_tokens": _object("model messages", **_ANTHROPIC_PROMPT),
     "/admin/load": _object("model", model=_NAME),
+    "/admin/calibrate": _object(force=_FLAG),
     "/admin/pin": _object("pinned", pinned=_FLAG),
     "/admin/keep-alive": _object("seconds", seconds=_some(_number(0, MAX_KEEP_ALIVE_S))),
 }

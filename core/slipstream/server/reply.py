@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from slipstream.events import Choice, Delta, Done, Failed, Finish, Timings
-from slipstream.prompt.output import Content, OutputParser, Part, ToolEnd
+from slipstream.prompt.output import Content, OutputParser, Part, ToolCall, ToolEnd
 from slipstream.prompt.reasoning import ReasoningCounter
 from slipstream.server.stream import Stream
 
@@ -51,17 +51,26 @@ async def reply(stream: Stream, parser: OutputParser | None) -> AsyncGenerator[P
     """
     wants_choices = stream.request.options.logprobs is not None
     counter = ReasoningCounter()
+    answer: list[int] = []
+    first_call: ToolCall | None = None
+
+    def remember(part: Part) -> None:
+        nonlocal first_call
+        if isinstance(part, ToolEnd):
+            first_call = first_call or part.call
+            stream.backend.remember(part.call)
+
     async with stream:
         async for event in stream:
             match event:
                 case Delta(text=text, tokens=tokens):
                     if wants_choices and tokens:
                         yield Chosen(tokens, event.logprobs)
+                    answer += tokens
                     parts = _parse(parser, text)
                     counter.add(len(tokens), parts)
                     for part in parts:
-                        if isinstance(part, ToolEnd):
-                            stream.backend.remember(part.call)
+                        remember(part)
                         yield part
                     if parser is not None and parser.is_over:
                         stream.cancel()
@@ -71,9 +80,10 @@ async def reply(stream: Stream, parser: OutputParser | None) -> AsyncGenerator[P
                     parts = parser.finish(done.was_cut) if parser else []
                     counter.add(0, parts)
                     for part in parts:
-                        if isinstance(part, ToolEnd):
-                            stream.backend.remember(part.call)
+                        remember(part)
                         yield part
+                    if first_call is not None:
+                        stream.backend.remember(dataclasses.replace(first_call, answer=tuple(answer)))
                     yield _finished(done, counter.finish(), parser is not None and parser.called)
                 case Failed(error):
                     raise error

@@ -11,7 +11,7 @@ from slipstream.events import Done, Event, Failed, Queued
 from slipstream.jobs import Job
 from slipstream.server.backend import Backend
 from slipstream.server.request_log import current
-from slipstream.types import Request
+from slipstream.types import Request, Work
 
 # How long a streaming route waits for the engine's first word, so that its refusal becomes a status. Short: clients
 # want headers at once, and what comes later becomes an error event.
@@ -24,27 +24,30 @@ class Stream:
     Use it as a context, or give it to `reply`: either cancels the job when its reader leaves, for whatever reason.
     """
 
-    def __init__(self, backend: Backend, request: Request) -> None:
+    def __init__(self, backend: Backend, work: Work) -> None:
         self.backend = backend
-        self.request = request
         self.info = backend.info()
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._held: list[Event] = []  # seen by `first`, not yet given out
         self._has_ended = False
-        self.job = Job(request, self._sink)
+        self.job = Job(work, self._sink)
         self._entry = current.get()
 
     @classmethod
-    async def open(cls, backend: Backend, request: Request) -> Self:
+    async def open(cls, backend: Backend, work: Work) -> Self:
         """Queue the job. Raises Busy, Closed, or what `Backend.info` raises."""
-        stream = cls(backend, request)
+        stream = cls(backend, work)
         backend.touch()
         backend.inbox.put(stream.job)
         backend.streams.add(stream)
         if stream._entry is not None:
             stream._entry.add_job(stream.job.number)
         return stream
+
+    @property
+    def request(self) -> Request:
+        return self.job.request
 
     def cancel(self) -> None:
         self.job.cancel()

@@ -12,13 +12,15 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from slipstream.prompt.parts import ToolCall
 
 logger = logging.getLogger(__name__)
 
 KEPT = 2048
-LONGEST = 2**18  # characters of a call that is worth a line
+KEPT_SIZE = 2**21  # characters and tokens of all calls together: some 50 MB of memory at most
+LONGEST = 2**18  # characters and tokens of a call that is worth a line
 REWRITE_BYTES = 2**24
 
 
@@ -28,6 +30,7 @@ class KeptCalls:
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self._calls: OrderedDict[str, ToolCall] = OrderedDict()
+        self._size = 0
         self._lock = threading.Lock()
         if path is not None:
             try:
@@ -38,7 +41,7 @@ class KeptCalls:
     def remember(self, call: ToolCall) -> None:
         with self._lock:
             self._add(call)
-            if self._path is None or len(call.raw) > LONGEST:
+            if self._path is None or _size(call) > LONGEST:
                 return
             try:
                 with self._path.open("a", encoding="utf-8") as file:
@@ -53,14 +56,18 @@ class KeptCalls:
     def clear(self) -> None:
         with self._lock:
             self._calls.clear()
+            self._size = 0
             if self._path is not None:
                 self._path.unlink(missing_ok=True)
 
     def _add(self, call: ToolCall) -> None:
+        if (before := self._calls.pop(call.id, None)) is not None:
+            self._size -= _size(before)
         self._calls[call.id] = call
-        self._calls.move_to_end(call.id)
-        while len(self._calls) > KEPT:
-            self._calls.popitem(last=False)
+        self._size += _size(call)
+        while len(self._calls) > KEPT or (self._size > KEPT_SIZE and len(self._calls) > 1):
+            _, oldest = self._calls.popitem(last=False)
+            self._size -= _size(oldest)
 
     def _load(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -86,6 +93,10 @@ class KeptCalls:
         self._path = None
 
 
+def _size(call: ToolCall) -> int:
+    return len(call.raw) + len(call.arguments_json) + len(call.answer)
+
+
 def _line(call: ToolCall) -> str:
     return json.dumps(asdict(call)) + "\n"
 
@@ -94,8 +105,11 @@ def _read(path: Path) -> Iterator[ToolCall]:
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
-                call = ToolCall(**json.loads(line))
-            except (ValueError, TypeError):
+                told: dict[str, Any] = json.loads(line)  # Any: the file may say anything
+                answer = tuple(told.pop("answer", ()))
+                call = ToolCall(**told, answer=answer)
+            except (ValueError, TypeError, AttributeError):
                 continue
-            if all(isinstance(value, str) for value in asdict(call).values()):
+            texts = [value for name, value in asdict(call).items() if name != "answer"]
+            if all(isinstance(text, str) for text in texts) and all(type(id_) is int for id_ in call.answer):
                 yield call

@@ -14,7 +14,7 @@ from slipstream.errors import InvalidRequest
 from slipstream.store.paths import resources_dir
 
 KINDS = ("dspark", "dflash", "dflash2", "mtp")
-PACKAGINGS = ("deepspec", "speculators", "specforge", "lfm2", "ornith", "nemotron", "zlab", "gguf", "in target")
+PACKAGINGS = ("deepspec", "speculators", "specforge", "lfm2", "ornith", "nemotron", "zlab", "gguf", "mtp", "in target")
 
 
 @dataclass(frozen=True, slots=True)

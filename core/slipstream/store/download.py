@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import logging
 import os
 import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from slipstream.errors import DamagedDownload, DiskFull, DownloadFailed, FormatRefused, RateLimited, Unreachable
 from slipstream.store import files as model_files
 from slipstream.store import hub
+from slipstream.store.download_state import (
+    FOR_PEOPLE,
+    Failed,
+    Fetching,
+    FileProgress,
+    Finished,
+    Looking,
+    Patience,
+    Paused,
+    Progress,
+    Retrying,
+    State,
+)
 from slipstream.store.hub import NotThere, Remote, RemoteFile
 from slipstream.store.hub_cache import Manifest, Repository, root
+from slipstream.store.incoming import Incoming
 from slipstream.store.sizes import words
 
 if TYPE_CHECKING:
@@ -35,89 +47,6 @@ SPARE = 1.1  # room that must be free, as a multiple of what is still to come
 FIRST = ("config.json", "tokenizer_config.json", "tokenizer.json")  # they say whether the rest can be used
 _SPEED_WINDOW_S = 5.0
 _TICK_S = 0.1
-_READ = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class FileProgress:
-    name: str
-    done: int  # bytes
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a download is. Never runs backwards, except for a file that arrived damaged."""
-
-    files: tuple[FileProgress, ...]
-    bytes_per_s: float = 0.0  # over the last seconds
-
-    @property
-    def done(self) -> int:
-        return sum(file.done for file in self.files)
-
-    @property
-    def total(self) -> int:
-        return sum(file.size for file in self.files)
-
-    @property
-    def remaining_s(self) -> float | None:
-        return (self.total - self.done) / self.bytes_per_s if self.bytes_per_s > 0 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Behind another download."""
-
-
-@dataclass(frozen=True, slots=True)
-class Looking:
-    """Asking the hub what is there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fetching:
-    progress: Progress
-
-
-@dataclass(frozen=True, slots=True)
-class Retrying:
-    """It goes on by itself after `wait_s`."""
-
-    progress: Progress | None
-    reason: str
-    wait_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Paused:
-    progress: Progress | None
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    folder: Path
-    fetched: int  # bytes that came over the network this time
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    error: DownloadFailed
-    progress: Progress | None
-
-
-State = Waiting | Looking | Fetching | Retrying | Paused | Finished | Failed
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """When to give up. The defaults are for people; tests are in a hurry."""
-
-    stall_s: float = 60.0  # without a byte, then the connection is made anew
-    attempts: int = 6  # in a row that bring no byte
-    first_wait_s: float = 1.0  # before the second attempt; doubles each time
-    longest_pause_s: float = 900.0  # that the hub may ask for
-    connections: int = 4  # files at a time
 
 
 class _Stopped(Exception):
@@ -136,7 +65,7 @@ class Download:
         include: Sequence[str] = (),
         code: bool = False,
         token: str | None = None,
-        patience: Patience = Patience(),
+        patience: Patience = FOR_PEOPLE,
     ) -> None:
         """`code`: take Python files of a model that cannot be loaded without its own; else such a one is refused."""
         self.repo = repo
@@ -288,7 +217,7 @@ class Download:
                 blob.replace(partial)  # of the wrong length: cut short by something
             for is_last in (False, True):
                 with partial.open("a+b", buffering=0) as out:
-                    incoming = _Incoming(file, out)
+                    incoming = Incoming(file, out)
                     self._receive(incoming)
                     if incoming.is_right:
                         os.fsync(out.fileno())
@@ -304,7 +233,7 @@ class Download:
                     )
             partial.replace(blob)
 
-    def _receive(self, incoming: _Incoming) -> None:
+    def _receive(self, incoming: Incoming) -> None:
         """Until it has all its bytes, over as many connections as it takes."""
         file = incoming.file
         self._set(file, incoming.position)
@@ -319,7 +248,7 @@ class Download:
 
             self._patiently(file.name, connect, incoming)
 
-    def _stream(self, incoming: _Incoming) -> None:
+    def _stream(self, incoming: Incoming) -> None:
         """One answer of the hub."""
         file, start = incoming.file, incoming.position
         with hub.stream(
@@ -342,7 +271,7 @@ class Download:
                 with self._lock:
                     self._open.discard(response)
 
-    def _patiently(self, name: str, call: Callable[[], T], incoming: _Incoming | None = None) -> T:
+    def _patiently(self, name: str, call: Callable[[], T], incoming: Incoming | None = None) -> T:
         """Call until it works, waiting longer each time. What waiting cannot mend is raised at once."""
         failures, wait_s = 0, self._patience.first_wait_s
         while True:
@@ -426,44 +355,6 @@ class Download:
         return Progress(files, sum(count for _, count in recent) / max(now - recent[0][0], _TICK_S))
 
 
-class _Incoming:
-    """A file while it comes: its bytes so far and their hash."""
-
-    def __init__(self, file: RemoteFile, out: IO[bytes]) -> None:
-        self.file = file
-        self._out = out
-        self.position = out.seek(0, os.SEEK_END)
-        if self.position > file.size:
-            self.restart()
-            return
-        self._digest = _digest(file)
-        out.seek(0)
-        while block := out.read(_READ):  # what an earlier run has left
-            self._digest.update(block)
-
-    def write(self, chunk: bytes) -> None:
-        if self.position + len(chunk) > self.file.size:
-            raise Unreachable(f"the hub sends more of {self.file.name} than it said; try again", file=self.file.name)
-        self._out.write(chunk)
-        self._digest.update(chunk)
-        self.position += len(chunk)
-
-    def restart(self) -> None:
-        self._out.truncate(0)
-        self.position = 0
-        self._digest = _digest(self.file)
-
-    @property
-    def is_right(self) -> bool:
-        return self._digest.hexdigest() == self.file.blob
-
-
-def _digest(file: RemoteFile) -> hashlib._Hash:
-    if file.sha256 is not None:
-        return hashlib.sha256()
-    return hashlib.sha1(b"blob %d\0" % file.size, usedforsecurity=False)  # what git calls the file
-
-
 def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -482,90 +373,3 @@ def _disk_error(error: OSError) -> DownloadFailed:
         "or keep the cache elsewhere by setting HF_HOME",
         folder=str(root()),
     )
-
-
-class Downloads:
-    """The queue: one repository after the other, on a thread of its own ("store").
-
-    `notify(repo, state)` is called on that thread, at most some ten times a second. What a download has fetched stays
-    on disk whatever happens; `start` goes on where it ended, in this process or another.
-    """
-
-    def __init__(self, notify: Callable[[str, State], None], *, patience: Patience = Patience()) -> None:
-        self._notify = notify
-        self._patience = patience
-        self._changed = threading.Condition()
-        self._queue: deque[Download] = deque()
-        self._current: Download | None = None
-        self._states: dict[str, State] = {}
-        self._is_closed = False
-        self._thread = threading.Thread(target=self._serve, name="store", daemon=True)
-        self._thread.start()
-
-    def start(
-        self,
-        repo: str,
-        revision: str | None = None,
-        *,
-        include: Sequence[str] = (),
-        code: bool = False,
-        token: str | None = None,
-    ) -> None:
-        """Queue a repository, or continue it. One that is queued or running already stays as it is."""
-
-        def say(state: State) -> None:
-            with self._changed:
-                self._states[repo] = state
-            self._notify(repo, state)
-
-        download = Download(
-            repo, say, revision=revision, include=include, code=code, token=token, patience=self._patience
-        )
-        with self._changed:
-            under_way = [*self._queue, *([self._current] if self._current else [])]
-            if self._is_closed or any(other.repo == repo and not other.is_over for other in under_way):
-                return
-            self._queue.append(download)
-            self._states[repo] = Waiting()
-            self._changed.notify_all()
-
-    def pause(self, repo: str) -> None:
-        """Takes effect at once, also while the network stalls; ends with Paused."""
-        with self._changed:
-            waiting = next((download for download in self._queue if download.repo == repo), None)
-            if waiting is not None:
-                self._queue.remove(waiting)
-                self._states[repo] = Paused(None)
-            elif self._current is not None and self._current.repo == repo:
-                self._current.pause()
-        if waiting is not None:
-            self._notify(repo, Paused(None))
-
-    @property
-    def states(self) -> Mapping[str, State]:
-        """The latest state of every download of this run."""
-        with self._changed:
-            return dict(self._states)
-
-    def close(self) -> None:
-        """Pause what runs and end the thread."""
-        with self._changed:
-            self._is_closed = True
-            self._queue.clear()
-            if self._current is not None:
-                self._current.pause()
-            self._changed.notify_all()
-        self._thread.join(10.0)
-
-    def _serve(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._queue or self._is_closed)
-                if self._is_closed:
-                    return
-                self._current = self._queue.popleft()
-            try:
-                self._current.run()
-            finally:
-                with self._changed:
-                    self._current = None

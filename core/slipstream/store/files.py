@@ -124,6 +124,7 @@ def is_drafter(config: Mapping[str, Any]) -> bool:
         any(word in names for word in ("dspark", "dflash", "eagle", "domino", "speculator"))
         or any(key in config for key in ("dflash_config", "speculators_model_type", "speculators_config"))
         or bool(config.get("markov_rank"))
+        or str(config.get("model_type")).endswith("_mtp")
     )
 
 

@@ -46,6 +46,7 @@ _TAKEN = (
     "LICENCE*",
     "NOTICE*",
 )
+_HEADS = ("mtp/*.safetensors",)  # beside conversions whose own files leave them out
 _REASONS = (
     (("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle"), "pickle: loading it can run any code"),
     (("*.gguf",), "GGUF: the same weights in another format; --file NAME takes one"),
@@ -193,7 +194,7 @@ def _choose(
         reason = next((reason for patterns, reason in _REASONS if matches(file.name, patterns)), None)
         if matches(file.name, include) or (code and file.name.endswith(".py")):
             reason = "" if not file.name.endswith((".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")) else reason
-        elif reason is None and ("/" in file.name or not matches(file.name, _TAKEN)):
+        elif reason is None and not matches(file.name, _TAKEN if "/" not in file.name else _HEADS):
             reason = OTHER
         elif reason is None and own_weights and file.name.endswith(".safetensors"):
             reason = "other weights were asked for"

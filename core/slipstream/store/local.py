@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from slipstream.errors import InvalidRequest, ModelIncomplete, ModelNotFound, UnsupportedModel
+from slipstream.models.gguf_architecture import DRAFTER_GGUFS, Decoder, module_names
 from slipstream.models.gguf_header import read_header
 from slipstream.store import demo, files, hub_cache, preferences
 from slipstream.store.converted import converted
@@ -124,8 +125,10 @@ def resolve(name: str) -> Path:
 
 def resolve_drafter(name: str) -> Path:
     """The same for a drafter. Its GGUF file is read as it is."""
-    path = Path(name).expanduser()
-    return path if path.is_file() and path.suffix.lower() == ".gguf" else resolve(name)
+    found = look_up(name)
+    if isinstance(found, Path):
+        return found
+    return found.path if found.is_complete and found.path.is_file() else folder_of(found)
 
 
 def look_up(name: str) -> Path | LocalModel:
@@ -317,19 +320,22 @@ def _model(
 
 def _gguf(name: str, file: Path, place: Place, *, revision: str | None = None) -> LocalModel:
     state, architecture = _gguf_state(file, file.stat().st_size, file.stat().st_mtime_ns)
-    return LocalModel(
-        name, file, place, Role.TARGET, state, _size(file), architecture, quantisation="GGUF", revision=revision
-    )
+    role = Role.DRAFTER if architecture in DRAFTER_GGUFS else Role.TARGET
+    return LocalModel(name, file, place, role, state, _size(file), architecture, quantisation="GGUF", revision=revision)
 
 
 @lru_cache(maxsize=256)
 def _gguf_state(file: Path, size: int, modified_ns: int) -> tuple[Complete | Broken, str | None]:
     """Reading the header takes a tenth of a second, for the vocabulary in it: once for each version of a file."""
+    architecture = None
     try:
         header = read_header(file)
-        return Complete(), header.text("general.architecture")
+        architecture = header.text("general.architecture")
+        if architecture not in DRAFTER_GGUFS:
+            module_names(header, Decoder.read(header))
+        return Complete(), architecture
     except (ModelIncomplete, UnsupportedModel) as error:
-        return Broken(error.message), None
+        return Broken(error.message), architecture
 
 
 def _size(path: Path) -> int:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from slipstream.errors import ModelIncomplete, WontFit
-from slipstream.store import files, shape
+from slipstream.errors import WontFit
+from slipstream.store import shape
+from slipstream.store.candidate import Candidate, of_drafter, of_folder
 from slipstream.store.shape import Shape
 from slipstream.store.sizes import words
 
@@ -21,13 +20,10 @@ DEFAULT_CONTEXT = 32_768  # that people ask about, where the model has as much
 LEAST_CONTEXT = 2_048  # with less, a model is of no use
 SPARE = 0.9  # of the limit: above it a pair is tight
 
-# As in the engine: tokens of a prompt run at once, rows of the widest check of drafts, bits of drafters on Metal.
+# As in the engine: tokens of a prompt run at once, rows of the widest check of drafts.
 GPU_CHUNK, CPU_CHUNK = 512, 32
 VERIFY_ROWS = 17
-DRAFTER_BITS = 4
-_PACKED_OVERHEAD = 0.5  # bits a weight: a scale and an offset of 16 bits for 64
 _LEAST_WORKING = 32 * 2**20  # what any pass leaves about
-READ_AHEAD = 12  # tensors, seen with MLX 0.32 (tests/bench/fit.py)
 _FUSED_HEADS = (64, 80, 128)  # head sizes for which MLX's GPU attention needs no matrix of scores
 
 
@@ -46,22 +42,6 @@ class Limit:
     machine: int  # physical memory, for people
     on_gpu: bool
     packs_drafters: bool = False  # to 4 bits when they are loaded: on Metal
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A model whose fit is asked: its config and its weights, whether on disk or on the hub."""
-
-    config: Mapping[str, Any]
-    stored: int  # bytes of the weights that are loaded, as they are stored
-    elements: int  # how many numbers these are
-    element_bytes: int  # of the type it computes in on a GPU
-    in_flight: int = 0  # bytes of stored weights that wait to be converted while they are read
-
-    @property
-    def packed(self) -> int:
-        """Bytes as a drafter where drafters are packed when they are loaded."""
-        return int(self.elements * (DRAFTER_BITS + _PACKED_OVERHEAD) / 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +106,7 @@ def fit(
     """
     against = limit() if against is None else against
     main = target if isinstance(target, Candidate) else of_folder(target)
-    others = [drafter if isinstance(drafter, Candidate) else of_folder(drafter) for drafter in drafters]
+    others = [drafter if isinstance(drafter, Candidate) else of_drafter(drafter) for drafter in drafters]
     own = shape.of_config(main.config)
     shapes = [found for other in others if (found := shape.of_config(_plain_attention(other.config))) is not None]
     if context is None:
@@ -193,65 +173,6 @@ def _plain_attention(config: Mapping[str, Any]) -> dict[str, Any]:
         plain["head_dim"] = nested["global_head_dim"]
         plain["num_key_value_heads"] = nested.get("num_global_key_value_heads") or plain.get("num_key_value_heads")
     return plain
-
-
-# -- weights
-
-_NOT_LOADED = ("vision_tower.", "visual.", "vision_model.", "audio_tower.", "multi_modal_projector.", "embed_vision.")
-_NOT_LOADED_OF_TEXT = ("mtp.",)
-_SIZES = {"F64": 8, "F32": 4, "I32": 4, "U32": 4, "BF16": 2, "F16": 2, "I16": 2, "U16": 2, "I8": 1, "U8": 1, "BOOL": 1}
-
-
-def of_folder(folder: Path) -> Candidate:
-    """A model folder, by its config and the headers of its weights. Raises ModelIncomplete."""
-    config = files.read_config(folder)
-    packed: Any = config.get("quantization") or {}
-    stored = elements = 0
-    plain: dict[int, int] = {}  # bytes of a number -> how many numbers are stored so
-    sizes: list[int] = []
-    for path in sorted(folder.glob("*.safetensors")):
-        for name, tensor in files.tensors(path).items():
-            if any(part in name for part in _NOT_LOADED) or name.startswith(_NOT_LOADED_OF_TEXT):
-                continue
-            stored += tensor.bytes
-            sizes.append(tensor.bytes)
-            count = math.prod(tensor.shape)
-            if tensor.dtype == "U32" and packed:
-                elements += tensor.bytes * 8 // _bits(packed, name)
-            elif name.endswith((".scales", ".biases")) and packed:
-                plain[_SIZES.get(tensor.dtype, 2)] = plain.get(_SIZES.get(tensor.dtype, 2), 0) + count
-            else:
-                elements += count
-                plain[_SIZES.get(tensor.dtype, 2)] = plain.get(_SIZES.get(tensor.dtype, 2), 0) + count
-    if not stored:
-        raise ModelIncomplete(f"{folder} has no .safetensors weights; finish the download, or choose an MLX model")
-    element_bytes = max(plain, key=lambda size: plain[size], default=2)
-    return Candidate(config, stored, elements, 4 if element_bytes >= 4 else 2, _in_flight(sizes))
-
-
-def _in_flight(sizes: Sequence[int]) -> int:
-    """MLX reads ahead of its arithmetic by about a dozen tensors; the largest, the embedding, is among them once."""
-    large = [size for size in sizes if size >= 2**20]
-    return int(max(sizes) + READ_AHEAD * median(large)) if large else sum(sizes)
-
-
-def _bits(packed: Mapping[str, Any], name: str) -> int:
-    """How many bits a packed tensor's numbers have: its layer's own setting, else the model's."""
-    layer: Any = packed.get(name.rpartition(".")[0])
-    own = layer.get("bits") if isinstance(layer, Mapping) else None
-    return int(own or packed.get("bits") or 4)
-
-
-def of_config(config: Mapping[str, Any], stored: int) -> Candidate:
-    """A model on the hub: its config, and how large its files of weights are."""
-    packed: Any = config.get("quantization") or config.get("quantization_config") or {}
-    bits = packed.get("bits")
-    if isinstance(bits, int):
-        group = packed.get("group_size") or 64
-        elements = int(stored * 8 / (bits + 32 / group))
-    else:
-        elements = stored // (4 if files.quantisation(config) == "float32" else 2)
-    return Candidate(config, stored, elements, 4 if files.quantisation(config) == "float32" else 2)
 
 
 # -- this machine

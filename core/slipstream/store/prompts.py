@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
 import logging
 import mmap
 import os
 import queue
 import shutil
-import struct
 import threading
 import time
 from array import array
@@ -25,29 +23,19 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
+from slipstream.store import prompt_file
+from slipstream.store.prompt_file import MAX_HEADER, Damaged, Stored
+
 logger = logging.getLogger(__name__)
 
-FORMAT = "slipstream-prompt-1"
 LEAST_WAITING = 2**28  # bytes that may wait to be written, however little memory the cache has
 FREE_SPACE = 2 * 2**30  # bytes of the disk that are left to others
 FLUSH_S = 3.0  # for what waits to be written when the program ends
 TOUCH_AFTER_S = 30.0  # a file's date says when it was used, to about this
-MAX_HEADER = 2**20
 CHUNK = 2**22  # bytes written between two looks at whether to stop
 
 _SUFFIX = ".safetensors"
 _TEMPORARY = ".tmp"
-_NO_SUM = "0" * 64
-_SIZES = {"U8": 1, "I8": 1, "BOOL": 1, "U16": 2, "I16": 2, "F16": 2, "BF16": 2, "U32": 4, "I32": 4, "F32": 4, "I64": 8}
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """An array as a file has it: safetensors' name of the type, shape, and bytes."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    data: memoryview  # contiguous
 
 
 class State(Enum):
@@ -68,10 +56,6 @@ class Record:
     size: int
     used_s: float
     state: State = State.READY
-
-
-class Damaged(Exception):
-    """A file is not what was written."""
 
 
 class PromptStore:
@@ -149,7 +133,7 @@ class PromptStore:
             **{f"rows/{name}": stored for name, stored in rows.items()},
             **{f"fixed/{name}": stored for name, stored in fixed.items()},
         }
-        header, data = self._serialise(arrays, part, start, len(tokens))
+        header, data = prompt_file.header(arrays, self._identity, part, start, len(tokens))
         size = len(header) + sum(view.nbytes for view in data)
         if self._has_failed or size > self.limit:
             return None
@@ -224,10 +208,14 @@ class PromptStore:
     # Reading.
 
     def read(self, record: Record, tokens: Sequence[int]) -> tuple[dict[str, Stored], dict[str, Stored]]:
-        """Rows and fixed arrays of a file. Raises Damaged, after removing it, unless it is for exactly these tokens."""
+        """Rows and fixed arrays of a file. Raises Damaged, after removing it, unless it is for these tokens.
+
+        It may go on behind them, as another prompt did that begins alike.
+        """
         try:
-            arrays, _ = self._parse(record.path.read_bytes(), record.path)
-            if bytes(arrays["tokens"].data) != array("i", tokens[: record.end]).tobytes():
+            arrays = prompt_file.parse(record.path.read_bytes(), self._identity)
+            wanted = array("i", tokens[: record.end]).tobytes()
+            if bytes(arrays["tokens"].data[: len(wanted)]) != wanted:
                 raise Damaged("it belongs to another prompt")
         except (OSError, Damaged) as error:
             logger.warning("a kept prompt is not used: %s: %s", record.path.name, error)
@@ -241,84 +229,6 @@ class PromptStore:
         return groups
 
     # Inside.
-
-    def _serialise(
-        self, arrays: Mapping[str, Stored], part: str, start: int, end: int
-    ) -> tuple[bytes, list[memoryview]]:
-        """The header, still without its checksum, and the data behind it."""
-        header: dict[str, Any] = {
-            "__metadata__": {
-                "format": FORMAT,
-                "identity": self._identity,
-                "part": part,
-                "start": str(start),
-                "end": str(end),
-                "sha256": _NO_SUM,
-            }
-        }
-        data: list[memoryview] = []
-        at = 0
-        for name, stored in arrays.items():
-            view = stored.data.cast("B") if stored.data.nbytes else memoryview(b"")
-            header[name] = {
-                "dtype": stored.dtype,
-                "shape": list(stored.shape),
-                "data_offsets": [at, at + view.nbytes],
-            }
-            at += view.nbytes
-            data.append(view)
-        text = json.dumps(header).encode()
-        text += b" " * (-len(text) % 8)
-        return struct.pack("<Q", len(text)) + text, data
-
-    def _parse(self, whole: bytes, path: Path) -> tuple[dict[str, Stored], dict[str, str]]:
-        """Arrays and metadata of a whole file. Raises Damaged when anything in it differs from what was written."""
-        header, metadata, begin = self._head(whole[: 8 + MAX_HEADER], len(whole))
-        claimed = metadata["sha256"]
-        told = whole[:begin].replace(claimed.encode(), _NO_SUM.encode(), 1)
-        view = memoryview(whole)
-        summed = hashlib.sha256(told)
-        summed.update(view[begin:])
-        if summed.hexdigest() != claimed:
-            raise Damaged("its checksum is wrong")
-        arrays: dict[str, Stored] = {}
-        for name, entry in header.items():
-            low, high = entry["data_offsets"]
-            arrays[name] = Stored(entry["dtype"], tuple(entry["shape"]), view[begin + low : begin + high])
-        return arrays, metadata
-
-    def _head(self, raw: bytes, size: int) -> tuple[dict[str, Any], dict[str, str], int]:
-        """Entries, metadata, and where the data begins. Every number is checked: the file may say anything."""
-        try:
-            (length,) = struct.unpack_from("<Q", raw)
-            if length > MAX_HEADER or 8 + length > size:
-                raise Damaged("it is cut short")
-            header: dict[str, Any] = json.loads(raw[8 : 8 + length])
-            metadata: dict[str, str] = header.pop("__metadata__")
-            if metadata["format"] != FORMAT or metadata["identity"] != self._identity:
-                raise Damaged("it is of another kind")
-            at = 0
-            for entry in header.values():
-                low, high = entry["data_offsets"]
-                count = 1
-                for side in entry["shape"]:
-                    if type(side) is not int or side < 0:
-                        raise Damaged("its header is wrong")
-                    count *= side
-                if low != at or high - low != count * _SIZES[entry["dtype"]]:
-                    raise Damaged("its header is wrong")
-                at = high
-            start, end = int(metadata["start"]), int(metadata["end"])
-            tokens = header["tokens"]
-            if tokens["dtype"] != "I32" or tokens["shape"] != [end] or not 0 <= start < end:
-                raise Damaged("its header is wrong")
-            if len(metadata["sha256"]) != 64 or type(metadata["part"]) is not str:
-                raise Damaged("its header is wrong")
-            if 8 + length + at != size:
-                raise Damaged("it is cut short")
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, struct.error) as error:
-            raise Damaged("its header cannot be read") from error
-        return header, metadata, 8 + length
 
     def _scan(self) -> Iterator[tuple[Record, tuple[int, ...]]]:
         """This model's records, after sweeping up what earlier runs left half done."""
@@ -344,7 +254,7 @@ class PromptStore:
         if not status.st_size:
             raise Damaged("it is empty")
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
-            header, metadata, begin = self._head(whole[: 8 + MAX_HEADER], status.st_size)
+            header, metadata, begin = prompt_file.head(whole[: 8 + MAX_HEADER], status.st_size, self._identity)
             low, high = header["tokens"]["data_offsets"]
             tokens = array("i")
             tokens.frombytes(whole[begin + low : begin + high])
@@ -419,10 +329,7 @@ class PromptStore:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         if shutil.disk_usage(self._folder).free < FREE_SPACE + record.size:
             raise OSError("the disk is nearly full")
-        summed = hashlib.sha256(header)
-        for view in data:
-            summed.update(view)
-        header = header.replace(_NO_SUM.encode(), summed.hexdigest().encode(), 1)
+        header = prompt_file.signed(header, data)
         temporary = record.path.with_name(f".{record.path.name}{_TEMPORARY}")
         try:
             with temporary.open("wb", buffering=0) as file:

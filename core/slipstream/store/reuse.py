@@ -13,111 +13,23 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from dataclasses import asdict
+from typing import Any
 
 from slipstream.events import Miss, Shortfall
+from slipstream.store.cache_status import CacheStatus, entries_of
+from slipstream.store.pieces import Arrays, Found, Piece, Source
 from slipstream.store.prefixes import Node, Rows, Slab, common, nodes, reach, walk
-from slipstream.store.prompts import Damaged, PromptStore, Record, State, Stored
+from slipstream.store.prompt_file import Damaged
+from slipstream.store.prompts import PromptStore, Record, State
 
 logger = logging.getLogger(__name__)
 
 PIECE = 512  # tokens of a node at most: what is evicted, written and read at once
 WRITTEN_FROM = 256  # tokens of a prompt from which on it is worth a file
-MAX_NODES = 20_000  # those whose state is gone included; they say why a prompt was not reused
+GONE_TOKENS = 250_000  # remembered though their state is gone (some 40 bytes each): they say why nothing was reused
 CHECKPOINT_EVERY = 4096  # tokens between the older checkpoints of one prompt
 LATEST_CHECKPOINTS = 4  # of one prompt that are kept however close they stand
-
-
-class Arrays(Protocol):
-    """What the cache has done to arrays. On the thread that owns them."""
-
-    def cut(self, rows: Rows, start: int, stop: int) -> Rows:
-        """Some tokens of rows, in arrays of their own: the whole may be let go."""
-        ...
-
-    def freeze(self, arrays: Rows) -> Mapping[str, Stored]:
-        """The bytes, without copying them."""
-        ...
-
-    def thaw(self, arrays: Mapping[str, Stored]) -> Rows: ...
-
-
-class Source(Protocol):
-    """One part of a request's state, to be kept."""
-
-    @property
-    def row_bytes(self) -> int:
-        """For each token."""
-        ...
-
-    @property
-    def checkpoints(self) -> Mapping[int, Rows]:
-        """State that can only be kept whole, by the number of tokens it was taken at."""
-        ...
-
-    def rows(self, start: int, stop: int) -> Rows:
-        """The state of some tokens, in arrays of their own."""
-        ...
-
-
-@dataclass(slots=True)
-class Piece:
-    """Part of what was found: rows in memory, or the file to read them from."""
-
-    start: int
-    stop: int
-    node: Node
-    span: tuple[int, int]  # of the node, when it was found
-    rows: dict[str, Rows]
-    records: dict[str, Record]
-
-
-@dataclass(slots=True)
-class Found:
-    """How much of a prompt need not be computed. `PromptCache.fetch` completes it, and may shorten it."""
-
-    prompt: Sequence[int]
-    needs: Mapping[str, bool]
-    tokens: int
-    matched: int  # tokens that some kept prompt begins with as well, whether or not their state is there
-    shortfall: Shortfall | None  # None: nothing that could be reused was missing
-    pieces: list[Piece]
-    fixed: dict[str, Rows | Record] = field(default_factory=dict)
-
-    def rows_of(self, part: str) -> list[Rows]:
-        """One after the other, `tokens` in sum. After `fetch`."""
-        return [piece.rows[part] for piece in self.pieces]
-
-    def fixed_of(self, part: str) -> Rows:
-        found = self.fixed.get(part, {})
-        assert not isinstance(found, Record)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class CacheEntry:
-    """A stretch of tokens without a branch. Its tokens are no secret to those who may read the cache: numbers alone."""
-
-    start: int
-    end: int
-    ram_bytes: int
-    on_disk: bool
-    idle_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class CacheStatus:
-    """For any thread. `ram_bytes` is the sum over `entries`."""
-
-    ram_bytes: int
-    ram_limit: int
-    disk_bytes: int  # of every model
-    disk_limit: int
-    entries: tuple[CacheEntry, ...]
-    prompt_tokens: int  # asked for so far
-    reused_tokens: int
-    misses: Mapping[str, int]  # why less was reused than could have been, by `Miss`
 
 
 class PromptCache:
@@ -164,7 +76,9 @@ class PromptCache:
                 assert self._store is not None
                 if record.state is State.GONE:  # evicted for others meanwhile, or cleared
                     raise _Gone
-                rows, fixed = self._store.read(record, found.prompt)
+                # Where the tree has parted since it was written, only its beginning may be wanted.
+                stop = max((piece.stop for piece in found.pieces if piece.records.get(part) is record), default=None)
+                rows, fixed = self._store.read(record, found.prompt[:stop])
                 last[part] = (record, self._arrays.thaw(rows), self._arrays.thaw(fixed))
             return last[part][1:]
 
@@ -450,13 +364,15 @@ class PromptCache:
             self._ram += node.bytes
 
     def _prune(self) -> None:
-        """Forget the oldest ends of which nothing is left."""
-        listed = list(nodes(self._root))
-        if len(listed) <= MAX_NODES:
-            return
-        for node in sorted(listed, key=lambda node: (node.used, -node.end)):
-            if not node.children and not node.is_there:
+        """Forget the oldest ends of which nothing is left, once they are many."""
+        gone = [node for node in nodes(self._root) if not node.is_there]
+        excess = sum(len(node.tokens) for node in gone) - GONE_TOKENS
+        for node in sorted(gone, key=lambda node: (node.used, -node.end)):
+            if excess <= 0:
+                return
+            if not node.children:
                 node.remove()
+                excess -= len(node.tokens)
 
     # On disk.
 
@@ -513,7 +429,7 @@ class PromptCache:
             self._ram_limit,
             0 if self._store is None else self._store.bytes,
             0 if self._store is None else self._store.limit,
-            tuple(_entries(self._root, now)),
+            tuple(entries_of(self._root, now)),
             self._asked,
             self._reused,
             dict(self._misses),
@@ -577,18 +493,3 @@ def _why(node: Node, lacking: Sequence[str]) -> Miss:
     if any(slab.is_there for slab in others):
         return Miss.PART
     return Miss.EVICTED
-
-
-def _entries(root: Node, now: float) -> Iterator[CacheEntry]:
-    """Chains of nodes without a branch, those that hold something."""
-    waiting = list(root.children.values())
-    while waiting:
-        first = last = waiting.pop()
-        size, on_disk = last.bytes, any(slab.is_on_disk for slab in last.slabs.values())
-        while len(last.children) == 1:
-            (last,) = last.children.values()
-            size += last.bytes
-            on_disk = on_disk or any(slab.is_on_disk for slab in last.slabs.values())
-        waiting.extend(last.children.values())
-        if size or on_disk:
-            yield CacheEntry(first.start, last.end, size, on_disk, max(0.0, now - last.used_s))

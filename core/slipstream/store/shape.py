@@ -11,7 +11,7 @@ from typing import Any
 
 STEP = 256  # rows by which mlx-lm's caches grow
 WINDOW_SLACK = 64  # rows that a window's cache keeps beyond the window, to be able to go back
-KV_GROUP = 32  # values that share a scale and an offset in a packed cache
+KV_GROUPS = (64, 32)  # values that share a scale and an offset in a packed cache: the first that divides the heads
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Rows:
 
     values: int  # in one row, keys and values together
     window: int | None = None
+    group: int = KV_GROUPS[-1]
 
     def bytes(self, context: int, element_bytes: int, kv_bits: int = 0) -> int:
         rows = context
@@ -27,7 +28,7 @@ class Rows:
             rows = min(rows, self.window + WINDOW_SLACK + STEP)
         rows = -(-rows // STEP) * STEP
         if kv_bits and self.window is None:
-            return int(rows * self.values * (kv_bits / 8 + 2 * element_bytes / KV_GROUP))
+            return int(rows * self.values * (kv_bits / 8 + 2 * element_bytes / self.group))
         return rows * self.values * element_bytes
 
 
@@ -94,15 +95,17 @@ def _layers(text: Mapping[str, Any]) -> list[Rows | Fixed]:
     head_dim = int(text.get("head_dim") or int(text["hidden_size"]) // heads)
     window = text.get("sliding_window")
     if rank := text.get("kv_lora_rank"):  # latent attention keeps the compressed row and the rotated part
-        plain = Rows(int(rank) + int(text["qk_rope_head_dim"]))
+        rotated = int(text["qk_rope_head_dim"])
+        plain = Rows(int(rank) + rotated, group=_group(int(rank), rotated))
     else:
-        plain = Rows(2 * kv_heads * head_dim)
+        plain = Rows(2 * kv_heads * head_dim, group=_group(head_dim))
     wide = plain
     if text.get("global_head_dim"):  # Gemma 4: layers without a window have other heads
         wide_heads = (
             int(text.get("num_global_key_value_heads") or kv_heads) if text.get("attention_k_eq_v") else kv_heads
         )
-        wide = Rows(2 * wide_heads * int(text["global_head_dim"]))
+        wide_dim = int(text["global_head_dim"])
+        wide = Rows(2 * wide_heads * wide_dim, group=_group(wide_dim))
     made: list[Rows | Fixed] = []
     for kind in kinds:
         match kind:
@@ -124,6 +127,10 @@ def _layers(text: Mapping[str, Any]) -> list[Rows | Fixed]:
             case _:
                 raise ValueError(kind)
     return made[: len(made) - int(text.get("num_kv_shared_layers") or 0)]
+
+
+def _group(*sizes: int) -> int:
+    return next((group for group in KV_GROUPS if not any(size % group for size in sizes)), KV_GROUPS[-1])
 
 
 def _kinds(text: Mapping[str, Any]) -> Sequence[str]:

@@ -1,0 +1,96 @@
+"""`slipstream calibrate`: what this machine's forwards cost with a model, measured once and kept for `auto`."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from slipstream.commands.options import add_pair, serving
+from slipstream.commands.output import print_json
+from slipstream.curves import Curves
+from slipstream.errors import SlipstreamError, Unsteady
+from slipstream.events import Failed, Measured
+from slipstream.jobs import events_of
+from slipstream.measure.report import NAMES
+from slipstream.store import machine
+from slipstream.store.curves import curves_of
+from slipstream.types import Calibrate, Mode, ModelInfo
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("calibrate", help="measure a model on this machine, for auto; a few seconds, once")
+    parser.add_argument("--force", action="store_true", help="measure also on a machine that is hot or busy")
+    parser.add_argument("--show", action="store_true", help="show what was measured before; measure nothing")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    add_pair(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 0: measured, or shown; 1: there is nothing to show."""
+    if not args.force and not args.show and (state := machine.disturbance()) is not None:
+        raise Unsteady(state)  # the engine would say so too, after the load
+    console = Console()
+    with serving(args, (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
+        info = engine.info
+        if args.show:
+            found = curves_of(info)
+            if found is None:
+                console.print(f"{info.name} was not measured on this machine; run: slipstream calibrate")
+                return 1
+            _say(console, info, found.curves, found.at_s, as_json=args.json)
+            return 0
+        curves = None
+        bar = Progress(TextColumn("measuring"), BarColumn(), console=console, transient=True, disable=args.json)
+        with bar:
+            task = bar.add_task("measuring", total=None)
+            for event in events_of(engine.inbox, Calibrate(force=args.force)):
+                match event:
+                    case Measured(done, total, curves):
+                        bar.update(task, completed=done, total=total)
+                    case Failed(error):
+                        raise error
+                    case _:
+                        pass
+    if curves is None:
+        raise SlipstreamError("nothing was measured: the model was unloaded meanwhile")
+    _say(console, info, curves, time.time(), as_json=args.json)
+    return 0
+
+
+def _say(console: Console, info: ModelInfo, curves: Curves, at_s: float, *, as_json: bool) -> None:
+    power = machine.power()
+    if as_json:
+        about: dict[str, Any] = {"model": info.name, "dtype": info.dtype, "quantisation": info.quantisation}
+        print_json({**about, **machine.facts(), "power": power, "at_s": at_s, **asdict(curves)})
+        return
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(at_s))
+    console.print(f"[bold]{info.name}[/] · {info.dtype} · {info.quantisation} · {power} · {when}")
+    console.print(_verification(curves))
+    for mode, table in curves.drafters.items():
+        rows = [
+            f"{drafts} tokens {ms:.1f} ms at {context:,}"
+            for context, row in sorted(table.items())
+            for drafts, ms in sorted(row.items())
+        ]
+        console.print(f"{NAMES[Mode(mode)]} drafts " + ", ".join(rows))
+    for context, row in sorted(curves.prefill.items()):
+        speeds = [f"{1000 * tokens / ms:.0f} tokens a second" for tokens, ms in row.items() if ms]
+        console.print(f"Prompts are read at {', '.join(speeds)} behind {context:,} tokens")
+
+
+def _verification(curves: Curves) -> Table:
+    out = Table(title="milliseconds of one forward", title_justify="left")
+    out.add_column("tokens", justify="right")
+    for context in curves.contexts:
+        out.add_column(f"behind {context:,}", justify="right")
+    for rows in sorted({rows for row in curves.target.values() for rows in row}):
+        cells = [f"{row[rows]:.1f}" if rows in row else "" for _, row in sorted(curves.target.items())]
+        out.add_row(str(rows), *cells)
+    return out

@@ -1,0 +1,61 @@
+"""`slipstream roofline`: what memory allows plain decoding on this machine, and where each mode stands."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from slipstream.commands.options import add_pair, serving
+from slipstream.commands.output import print_json
+from slipstream.commands.race import every_arm
+from slipstream.curves import Curves
+from slipstream.errors import SlipstreamError, Unsteady
+from slipstream.events import Failed, Measured
+from slipstream.jobs import events_of
+from slipstream.measure import race as races
+from slipstream.measure.prompts import DEFAULT
+from slipstream.measure.report import NAMES
+from slipstream.measure.roofline import Standing, sentences
+from slipstream.store import machine
+from slipstream.types import Calibrate, Mode, Options
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "roofline", help="how fast plain decoding can be here at most, and how fast each mode is"
+    )
+    parser.add_argument("--max-tokens", type=int, default=64, help="of each answer (%(default)s)")
+    parser.add_argument("--force", action="store_true", help="measure also on a machine that is hot or busy")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    add_pair(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    if not args.force and (state := machine.disturbance()) is not None:
+        raise Unsteady(state)
+    options = Options(max_tokens=args.max_tokens, ignore_eos=True)
+    with serving(args, (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
+        curves = Curves()
+        for event in events_of(engine.inbox, Calibrate(force=True)):
+            match event:
+                case Measured(curves=curves):
+                    pass
+                case Failed(error):
+                    raise error
+                case _:
+                    pass
+        if not curves.bandwidth:
+            raise SlipstreamError("the bandwidth could not be measured in time; try again when the machine is at rest")
+        modes = (Mode.BASELINE, *every_arm(engine.info))
+        race = races.race(engine.inbox, DEFAULT, modes, options, dtype=engine.info.dtype, trials=1, warm_up=True)
+    lengths = [run.answer.timings.prompt_tokens + args.max_tokens // 2 for run in race.runs if run.answer.timings]
+    ceiling = curves.ceiling_tps(sum(lengths) // len(lengths))
+    runs = [Standing(NAMES[arm.mode], arm.tps.median, ceiling) for arm in race.arms]
+    if args.json:
+        print_json({**machine.facts(), **asdict(curves), "runs": [{**asdict(run), "share": run.share} for run in runs]})
+        return 0
+    print(f"{engine.info.name} · {engine.info.dtype} · {engine.info.quantisation} · {machine.chip()}")
+    for sentence in sentences(curves, runs):
+        print(sentence)
+    return 0

@@ -1,0 +1,208 @@
+"""Sharing a round among requests: who drafts, and how far each one's drafts are verified. Plain Python.
+
+What is wanted is the most tokens per millisecond for all together. A shared round's time is taken to be a sum: of a
+fixed part, and of parts for each row, each draft that is verified and each request that a network drafts for. These
+prices are learned from the rounds themselves. Every answer gives the same text (docs/architecture.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+# What a shared round is taken to cost before one was measured, in plain forwards: fixed, for each request, for each
+# verified draft, for each request drafted for.
+PRIOR = (0.8, 0.08, 0.03, 0.1)
+DOUBT = (0.5, 0.3, 0.3, 1.0)  # standard deviations of these
+MEMORY = 0.99  # of what a round taught, with each later one
+OUTLIER = 2.0  # a round that took so many times longer, or shorter, than expected teaches no more than that,
+CLEAR_AFTER = 8  # once so many rounds have shown what is to be expected
+CHEAPEST = 0.002  # of a plain forward: no part of a round is taken to cost less
+TRIAL_SHARE = 0.01  # of the time that may be lost by trials
+TURNS = 6  # of the search below, which ends earlier
+WORTH_WAITING = 0.08  # of a round: what leaving drafts out must be able to save before it waits for confidences
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one request could draft: the probability that its first 1, 2, … drafts are all kept."""
+
+    survival: Sequence[float]
+    by_network: bool
+
+
+class Prices:
+    """Milliseconds of a shared round, learned by recursive least squares."""
+
+    def __init__(self) -> None:
+        self._unit = 0.0  # milliseconds of a plain forward; 0: no round was seen yet
+        self._rounds = 0
+        self._parts = list(PRIOR)
+        self._doubt = [[DOUBT[i] ** 2 if i == j else 0.0 for j in range(4)] for i in range(4)]
+
+    def round_ms(self, requests: int, drafts: int, drafted_for: int) -> float:
+        return (self._unit or 1.0) * _dot(self._known, (1.0, requests, drafts, drafted_for))
+
+    @property
+    def _known(self) -> list[float]:
+        return [max(part, CHEAPEST) for part in self._parts]
+
+    def learn(self, requests: int, drafts: int, drafted_for: int, milliseconds: float) -> None:
+        row = (1.0, requests, drafts, drafted_for)
+        expected = _dot(self._known, row)
+        if not self._unit:
+            self._unit = milliseconds / expected
+        self._rounds += 1
+        seen = milliseconds / self._unit
+        if self._rounds > CLEAR_AFTER:
+            seen = min(max(seen, expected / OUTLIER), expected * OUTLIER)
+        pulled = [_dot(line, row) for line in self._doubt]
+        weight = 1.0 / (MEMORY + _dot(pulled, row))
+        error = seen - _dot(self._parts, row)
+        self._parts = [part + weight * pull * error for part, pull in zip(self._parts, pulled, strict=True)]
+        self._doubt = [
+            [(self._doubt[i][j] - weight * pulled[i] * pulled[j]) / MEMORY for j in range(4)] for i in range(4)
+        ]
+        for i in range(4):  # what no round varies must not grow without end
+            if self._doubt[i][i] > DOUBT[i] ** 2:
+                shrink = DOUBT[i] / self._doubt[i][i] ** 0.5
+                for j in range(4):
+                    self._doubt[i][j] *= shrink
+                    self._doubt[j][i] *= shrink
+
+
+class Trial(IntEnum):
+    """Rounds that are run to learn what they cost: otherwise prices that always occur together are not told apart."""
+
+    PLAIN = 0  # nobody drafts
+    WHOLE = 1  # everybody, as far as they can
+    HALF = 2  # every second one, as far as they can
+    SHORT = 3  # everybody, a single draft
+
+
+class Share:
+    """One engine's shared rounds."""
+
+    def __init__(self) -> None:
+        self.prices = Prices()
+        self._trials = 0
+        self._budget_ms = 0.0  # for the next trial
+
+    def lengths(self, requests: int, offers: Sequence[Sequence[Offer]], others: int) -> list[tuple[int, int]]:
+        """Which of its offers each request takes, and how far: (index, drafts). 0 drafts: none.
+
+        `others`: drafts of requests that have no choice.
+        """
+        chosen = [(0, 0)] * len(offers)
+        rate = self._rate(requests, offers, chosen, others)
+        # Each request's best answer to a rate gives a better rate, until it gives the same (Dinkelbach 1967).
+        for _ in range(TURNS):
+            better = [self._best(mine, rate) for mine in offers]
+            its_rate = self._rate(requests, offers, better, others)
+            if its_rate <= rate:
+                break
+            chosen, rate = better, its_rate
+        return self._try(requests, offers, others, rate) or chosen
+
+    def _try(
+        self, requests: int, offers: Sequence[Sequence[Offer]], others: int, rate: float
+    ) -> list[tuple[int, int]] | None:
+        """A trial in place of the best, at first and then as far as the time for it has come together."""
+        trial = Trial(self._trials % len(Trial))
+        tried = [_tried(mine, trial, row) for row, mine in enumerate(offers)]
+        tokens, milliseconds = self._expected(requests, offers, tried, others)
+        lost_ms = milliseconds - tokens / rate
+        if self._trials >= len(Trial) and lost_ms > self._budget_ms:
+            return None
+        self._trials += 1
+        self._budget_ms = max(0.0, self._budget_ms - lost_ms)
+        return tried
+
+    def _rate(
+        self, requests: int, offers: Sequence[Sequence[Offer]], chosen: Sequence[tuple[int, int]], others: int
+    ) -> float:
+        tokens, milliseconds = self._expected(requests, offers, chosen, others)
+        return tokens / milliseconds
+
+    def _expected(
+        self, requests: int, offers: Sequence[Sequence[Offer]], chosen: Sequence[tuple[int, int]], others: int
+    ) -> tuple[float, float]:
+        """Tokens and milliseconds of a round in which these offers are taken."""
+        tokens, drafts, drafted_for = float(requests), others, 0
+        for mine, (index, count) in zip(offers, chosen, strict=True):
+            if count:
+                tokens += sum(mine[index].survival[:count])
+                drafts += count
+                drafted_for += mine[index].by_network
+        return tokens, self.prices.round_ms(requests, drafts, drafted_for)
+
+    def _best(self, offers: Sequence[Offer], rate: float) -> tuple[int, int]:
+        """The offer and length that gain most when a millisecond is worth `rate` tokens."""
+        found, best = (0, 0), 0.0
+        draft_ms = self.prices.round_ms(0, 1, 0) - self.prices.round_ms(0, 0, 0)
+        network_ms = self.prices.round_ms(0, 0, 1) - self.prices.round_ms(0, 0, 0)
+        for index, offer in enumerate(offers):
+            gain = -rate * network_ms if offer.by_network else 0.0
+            for count, survival in enumerate(offer.survival, 1):
+                gain += survival - rate * draft_ms
+                if gain > best:
+                    found, best = (index, count), gain
+        return found
+
+    def may_cut(self, requests: int, drafts: int, drafted_for: int) -> bool:
+        """Whether it can pay to wait for confidences before verifying."""
+        whole = self.prices.round_ms(requests, drafts, drafted_for)
+        return whole - self.prices.round_ms(requests, requests, drafted_for) > WORTH_WAITING * whole
+
+    def cut(
+        self, survivals: Sequence[Sequence[float]], drafted_for: int, *, others: int, drafts: int, tokens: float
+    ) -> list[int]:
+        """How many drafts of each request to verify.
+
+        `others`: requests beside them, of which so many `drafts` are verified in any case, and `tokens` expected.
+        """
+        requests = others + len(survivals)
+
+        def step_ms(rows: int) -> float:
+            return self.prices.round_ms(requests, drafts + rows - len(survivals), drafted_for)
+
+        return divide(survivals, step_ms, tokens)
+
+    def learn(self, requests: int, drafts: int, drafted_for: int, milliseconds: float) -> None:
+        self.prices.learn(requests, drafts, drafted_for, milliseconds)
+        self._budget_ms += TRIAL_SHARE * milliseconds
+
+
+def _tried(offers: Sequence[Offer], trial: Trial, row: int) -> tuple[int, int]:
+    """What a trial has one request take: the last of its offers, which is a network's if there is one."""
+    if not offers or trial is Trial.PLAIN or (trial is Trial.HALF and row % 2):
+        return 0, 0
+    return len(offers) - 1, 1 if trial is Trial.SHORT else len(offers[-1].survival)
+
+
+def divide(survivals: Sequence[Sequence[float]], step_ms: Callable[[int], float], beside: float = 0.0) -> list[int]:
+    """The prefix scheduler of DSpark (Algorithm 1; drafters.md §2.5): how many drafts of each request to verify.
+
+    `survivals`: probability that its first 1, 2, … drafts are all kept. `step_ms(rows)`: of a step in which so many
+    rows are verified, one for each request and one for each draft. Drafts come in by their survival as long as tokens
+    per millisecond rise. `beside`: tokens that the step is expected to bring in any case.
+    """
+    lengths = [0] * len(survivals)
+    rows, tokens = len(survivals), len(survivals) + beside
+    best = tokens / step_ms(rows)
+    ordered = sorted(
+        ((survival, -at, request) for request, mine in enumerate(survivals) for at, survival in enumerate(mine)),
+        reverse=True,
+    )
+    for survival, _, request in ordered:
+        rate = (tokens + survival) / step_ms(rows + 1)
+        if rate <= best:
+            break
+        best, tokens, rows = rate, tokens + survival, rows + 1
+        lengths[request] += 1
+    return lengths
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
