@@ -166,7 +166,10 @@ def options(available: Iterator[str] | tuple[str, ...] = PACKAGES) -> dict[str, 
         "optimize": 0,  # asserts stay: an engine that has lost count must stop
         "strip": False,  # stripping breaks the signatures that the wheels' dylibs carry
         "plist": plist(),
-        "resources": [str(ROOT / "resources"), str(ROOT / "packaging" / "bin")],
+        "resources": [
+            *(str(ROOT / name) for name in ("resources", "CHANGELOG.md", "THIRD_PARTY_NOTICES.md")),
+            str(ROOT / "packaging" / "bin"),
+        ],
     }
 
 

@@ -14,6 +14,7 @@ from slipstream_app import log, strings
 from slipstream_app.bridge.session import Session
 from slipstream_app.history import open_history
 from slipstream_app.models.requests import RequestTable
+from slipstream_app.models.speedups import Speedups
 from slipstream_app.models.telemetry import Telemetry
 from slipstream_app.models.telemetry_history import TelemetryHistory
 from slipstream_app.screens.base import AppContext, Navigator
@@ -42,6 +43,7 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
         history=open_history(folder / "chats.db"),
         telemetry=telemetry,
         speeds=speeds,
+        speedups=Speedups(settings),
         requests=requests,
     )
 

@@ -13,3 +13,13 @@ def icon_file(name: str) -> Path:
 
 def i18n_dir() -> Path:
     return resources_dir() / "i18n"
+
+
+def document(name: str) -> str:
+    """A text that comes with the program, such as CHANGELOG.md. Empty where it is not there."""
+    for folder in (resources_dir(), resources_dir().parent):  # in a wheel; in a checkout and the bundle
+        try:
+            return (folder / name).read_text(encoding="utf-8")
+        except OSError:
+            continue
+    return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -28,8 +28,17 @@ class Page(StrEnum):
     MODELS = "models"
     PERFORMANCE = "performance"
     SERVER = "server"
+    UPDATES = "updates"
     PRIVACY = "privacy"
     ABOUT = "about"
+
+
+class Detail(StrEnum):
+    """How much is shown. Nothing behaves differently."""
+
+    SIMPLE = "simple"  # speed, fit, stop
+    STANDARD = "standard"
+    EXPERT = "expert"  # curves, rounds, raw JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +55,12 @@ class Setting:
     high: int = 0
     step: int = 1
     unit: str = ""
+    lowest: str = ""  # words for the lowest number, where it means something else
     is_folder: bool = False
     is_font: bool = False
     is_mac_only: bool = False
     is_secret: bool = False  # never in the exported file
-    for_engine: bool = False  # the command line and the server honour it too
+    for_engine: bool = False  # the command line honours it too: slipstream.store.preferences
 
     def check(self, value: object) -> Value | None:
         """The value in this row's kind, or None when it is not one."""
@@ -168,24 +178,26 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "chat/max_tokens",
         Page.CHAT,
-        1024,
+        0,
         mark("Settings", "Longest reply"),
         mark("Settings", "For new chats; each chat can have its own."),
-        low=16,
+        low=0,
         high=131072,
         step=256,
         unit=mark("Settings", "tokens"),
+        lowest=mark("Settings", "What fits the context"),
     ),
     Setting(
         "chat/keep_days",
         Page.CHAT,
         0,
         mark("Settings", "Delete chats after"),
-        mark("Settings", "0 keeps them for ever. Counted from the last message."),
+        mark("Settings", "Counted from the last message; done when Slipstream is opened."),
         low=0,
         high=3650,
         step=30,
         unit=mark("Settings", "days"),
+        lowest=mark("Settings", "Never"),
     ),
     Setting(
         "models/folder",
@@ -207,18 +219,16 @@ SETTINGS: tuple[Setting, ...] = (
             "baseline": mark("Settings", "Nobody: plain decoding"),
             "lookup": mark("Settings", "Lookup in the text so far"),
         },
-        for_engine=True,
     ),
     Setting(
         "performance/max_draft",
         Page.PERFORMANCE,
         0,
         mark("Settings", "Longest draft"),
-        mark("Settings", "0 lets the drafter decide."),
         low=0,
         high=64,
         unit=mark("Settings", "tokens"),
-        for_engine=True,
+        lowest=mark("Settings", "As the drafter likes"),
     ),
     Setting(
         "performance/kv_bits",
@@ -252,11 +262,36 @@ SETTINGS: tuple[Setting, ...] = (
         Page.PERFORMANCE,
         0,
         mark("Settings", "Unload when idle for"),
-        mark("Settings", "0 keeps the model loaded."),
+        mark("Settings", "The next request to the server loads it again."),
         low=0,
         high=1440,
         step=5,
         unit=mark("Settings", "minutes"),
+        lowest=mark("Settings", "Never: it stays loaded"),
+    ),
+    Setting(
+        "performance/cache_ram_gb",
+        Page.PERFORMANCE,
+        -1,
+        mark("Settings", "Prompts kept in memory"),
+        mark("Settings", "A prompt that begins as an earlier one is read from there. From the next load on."),
+        low=-1,
+        high=512,
+        unit="GB",
+        lowest=mark("Settings", "An eighth of the memory"),
+        for_engine=True,
+    ),
+    Setting(
+        "performance/cache_disk_gb",
+        Page.PERFORMANCE,
+        -1,
+        mark("Settings", "Prompts kept on disk"),
+        mark("Settings", "They outlive a restart. From the next load on."),
+        low=-1,
+        high=2048,
+        unit="GB",
+        lowest=mark("Settings", "10 GB at most"),
+        for_engine=True,
     ),
     Setting(
         "server/at_start",
@@ -271,7 +306,6 @@ SETTINGS: tuple[Setting, ...] = (
         False,
         mark("Settings", "Let other devices on the network in"),
         mark("Settings", "They need the key; one is made if there is none."),
-        for_engine=True,
     ),
     Setting(
         "server/key",
@@ -287,7 +321,13 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         mark("Settings", "Web pages that may call it"),
         mark("Settings", "Such as https://chat.example, with spaces between. Any other page is refused."),
-        for_engine=True,
+    ),
+    Setting(
+        "server/load_on_request",
+        Page.SERVER,
+        True,
+        mark("Settings", "Load the last pair when a request comes"),
+        mark("Settings", "Off: requests are refused while no model is loaded."),
     ),
     Setting(
         "server/keep_text",
@@ -296,9 +336,47 @@ SETTINGS: tuple[Setting, ...] = (
         mark("Settings", "Keep request text"),
         mark("Settings", "Shows what clients sent in the list of requests, until Slipstream is quit."),
     ),
+    Setting(
+        "updates/check",
+        Page.UPDATES,
+        True,
+        mark("Settings", "Look for updates once a day"),
+        mark(
+            "Settings",
+            "One request to the list of releases; nothing about you is sent. Nothing is installed by itself.",
+        ),
+    ),
 )
 
 BY_KEY = {row.key: row for row in SETTINGS}
+
+
+def _named_ratios(store: QSettings) -> None:
+    """1 to 2: a pair's speed-up was a text ("2.67×") of whoever won; now it is a number for each mode."""
+    store.beginGroup("state/speedup")
+    old = {key: str(store.value(key)) for key in store.allKeys()}
+    store.endGroup()
+    for pair, text in old.items():
+        try:
+            store.setValue(f"state/measured/{pair}", json.dumps({"auto": float(text.rstrip("×"))}))
+        except ValueError:
+            logger.warning("the speed-up of %s was %r, which is no number; it is left out", pair, text)
+    store.remove("state/speedup")
+
+
+# Each brings the stored settings from its index + 1 to the next schema. Append only.
+MIGRATIONS: tuple[Callable[[QSettings], None], ...] = (_named_ratios,)
+SCHEMA = len(MIGRATIONS) + 1
+
+
+def migrate(store: QSettings) -> None:
+    """Settings of a newer version stay as they are: each row checks its own value."""
+    stored = str(store.value("schema", 1))
+    version = int(stored) if stored.isdigit() else 1
+    for step in MIGRATIONS[version - 1 :]:
+        step(store)
+    if version < SCHEMA:
+        store.setValue("schema", SCHEMA)
 
 
 class Settings(QObject):
@@ -313,6 +391,7 @@ class Settings(QObject):
             self._store = QSettings()
         else:
             self._store = QSettings(str(file), QSettings.Format.IniFormat)
+        migrate(self._store)
         self._export = (file.parent if file is not None else data_dir()) / "settings.json"
         self._complained: set[str] = set()
 
@@ -343,6 +422,10 @@ class Settings(QObject):
         value = self.get(key)
         assert isinstance(value, str), key
         return value
+
+    @property
+    def detail(self) -> Detail:
+        return Detail(self.text("general/detail"))
 
     def set(self, key: str, value: Value) -> None:
         """Raises ValueError for a value the row cannot have."""

@@ -128,10 +128,20 @@ QMenuBar::item { padding: 4px 8px; background: transparent; }
 QMenuBar::item:selected { background: $raised; }
 QComboBox { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 8px; }
 QComboBox:focus { border: 2px solid $accent; }
+QAbstractSpinBox { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 6px; }
+QAbstractSpinBox:focus { border: 2px solid $accent; }
+QAbstractSpinBox:disabled { background: $bg; color: $muted; }
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { border: 0; width: 18px; background: transparent; }
+QAbstractSpinBox::up-button { subcontrol-position: top right; }
+QAbstractSpinBox::down-button { subcontrol-position: bottom right; }
+QAbstractSpinBox::up-button:hover, QAbstractSpinBox::down-button:hover { background: $raised; border-radius: 4px; }
+QAbstractSpinBox::up-arrow { image: url("$up"); width: 9px; height: 9px; }
+QAbstractSpinBox::down-arrow { image: url("$chevron"); width: 9px; height: 9px; }
 QComboBox::drop-down { border: 0; width: 20px; }
 QComboBox::down-arrow { image: url("$chevron"); width: 12px; height: 12px; }
 QHeaderView { background: $bg; }
 QHeaderView::section { background: $bg; color: $muted; border: 0; border-bottom: 1px solid $border; padding: 4px 6px; }
+QTableView::item { padding: 0 6px; }
 QCheckBox, QRadioButton { spacing: 8px; }
 QCheckBox::indicator, QRadioButton::indicator { width: $box; height: $box; border: 1px solid $muted;
     background: $surface; }
@@ -280,6 +290,7 @@ class Theme(QObject):
             "on_bad": self.on("bad").name(),
             "radius": f"{RADIUS}px",
             "chevron": icon_file("chevron-down-grey").as_posix(),
+            "up": icon_file("chevron-up-grey").as_posix(),
             "check": icon_file("check-black" if self.on("accent").lightness() < 128 else "check-white").as_posix(),
             "box": f"{self.px(14)}px",
             "half_box": f"{self.px(14) // 2 + 1}px",

@@ -2,6 +2,17 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="de">
 <context>
+    <name>AboutPage</name>
+    <message>
+        <source>Free software under the MIT licence. It contains:</source>
+        <translation>Freie Software unter der MIT-Lizenz. Sie enthält:</translation>
+    </message>
+    <message>
+        <source>Licences</source>
+        <translation>Lizenzen</translation>
+    </message>
+</context>
+<context>
     <name>Actions</name>
     <message>
         <source>File</source>
@@ -215,89 +226,6 @@
         <source>Show Logs</source>
         <translation>Protokolle zeigen</translation>
     </message>
-    <message>
-        <source>Regenerate this answer</source>
-        <translation>Diese Antwort neu erzeugen</translation>
-    </message>
-    <message>
-        <source>With another seed</source>
-        <translation>Mit anderem Startwert</translation>
-    </message>
-    <message>
-        <source>With the same seed</source>
-        <translation>Mit demselben Startwert</translation>
-    </message>
-    <message>
-        <source>Without a drafter, same seed</source>
-        <translation>Ohne Entwurfsmodell, gleicher Startwert</translation>
-    </message>
-    <message>
-        <source>Other ways to regenerate</source>
-        <translation>Andere Arten, neu zu erzeugen</translation>
-    </message>
-    <message>
-        <source>Copy this answer as Markdown</source>
-        <translation>Diese Antwort als Markdown kopieren</translation>
-    </message>
-    <message>
-        <source>Branch: a new chat from here</source>
-        <translation>Abzweigen: ein neuer Chat ab hier</translation>
-    </message>
-    <message>
-        <source>Why this speed</source>
-        <translation>Warum so schnell</translation>
-    </message>
-    <message>
-        <source>Verify</source>
-        <translation>Prüfen</translation>
-    </message>
-    <message>
-        <source>Run it again without drafts and compare every token</source>
-        <translation>Noch einmal ohne Entwürfe rechnen und jedes Token vergleichen</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>Abbrechen</translation>
-    </message>
-    <message>
-        <source>Verifying, {0} of {1} tokens</source>
-        <translation>Wird geprüft, {0} von {1} Tokens</translation>
-    </message>
-    <message>
-        <source>{0} and {1}</source>
-        <translation>{0} und {1}</translation>
-    </message>
-    <message numerus="yes">
-        <source>✓ Identical, %n token(s)</source>
-        <translation>
-            <numerusform>✓ Gleich, %n Token</numerusform>
-            <numerusform>✓ Gleich, %n Tokens</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>The model alone says the same with this prompt, options and seed. Checked {0}</source>
-        <translation>Das Modell allein sagt mit dieser Eingabe, diesen Optionen und diesem Startwert dasselbe. Geprüft {0}</translation>
-    </message>
-    <message>
-        <source>≈ Numeric tie at token {0}, margins {1}</source>
-        <translation>≈ Gleichstand bei Token {0}, Abstände {1}</translation>
-    </message>
-    <message>
-        <source>Two choices were closer than the rounding of the number format. Checked {0}</source>
-        <translation>Zwei Möglichkeiten lagen enger beieinander, als das Zahlenformat rundet. Geprüft {0}</translation>
-    </message>
-    <message>
-        <source>✗ Different at token {0}</source>
-        <translation>✗ Anders ab Token {0}</translation>
-    </message>
-    <message>
-        <source>, margins {0}</source>
-        <translation>, Abstände {0}</translation>
-    </message>
-    <message>
-        <source>This is a bug. Please report it. Checked {0}</source>
-        <translation>Das ist ein Fehler. Bitte melden. Geprüft {0}</translation>
-    </message>
 </context>
 <context>
     <name>AgentCard</name>
@@ -411,6 +339,104 @@
     </message>
 </context>
 <context>
+    <name>AnswerActions</name>
+    <message>
+        <source>Regenerate</source>
+        <translation>Neu erzeugen</translation>
+    </message>
+    <message>
+        <source>Regenerate this answer</source>
+        <translation>Diese Antwort neu erzeugen</translation>
+    </message>
+    <message>
+        <source>Other ways to regenerate</source>
+        <translation>Andere Arten, neu zu erzeugen</translation>
+    </message>
+    <message>
+        <source>Copy this answer as Markdown</source>
+        <translation>Diese Antwort als Markdown kopieren</translation>
+    </message>
+    <message>
+        <source>Branch: a new chat from here</source>
+        <translation>Abzweigen: ein neuer Chat ab hier</translation>
+    </message>
+    <message>
+        <source>Why this speed</source>
+        <translation>Warum so schnell</translation>
+    </message>
+    <message>
+        <source>Verify</source>
+        <translation>Prüfen</translation>
+    </message>
+    <message>
+        <source>Run it again without drafts and compare every token</source>
+        <translation>Noch einmal ohne Entwürfe rechnen und jedes Token vergleichen</translation>
+    </message>
+    <message>
+        <source>Copy this answer&apos;s facts as JSON</source>
+        <translation>Die Angaben zu dieser Antwort als JSON kopieren</translation>
+    </message>
+    <message>
+        <source>With another seed</source>
+        <translation>Mit anderem Startwert</translation>
+    </message>
+    <message>
+        <source>With the same seed</source>
+        <translation>Mit demselben Startwert</translation>
+    </message>
+    <message>
+        <source>Without a drafter, same seed</source>
+        <translation>Ohne Entwurfsmodell, gleicher Startwert</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>Kopiert</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Verifying, {0} of {1} tokens</source>
+        <translation>Wird geprüft, {0} von {1} Tokens</translation>
+    </message>
+    <message>
+        <source>{0} and {1}</source>
+        <translation>{0} und {1}</translation>
+    </message>
+    <message numerus="yes">
+        <source>✓ Identical, %n token(s)</source>
+        <translation>
+            <numerusform>✓ Gleich, %n Token</numerusform>
+            <numerusform>✓ Gleich, %n Tokens</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The model alone says the same with this prompt, options and seed. Checked {0}</source>
+        <translation>Das Modell allein sagt mit dieser Eingabe, diesen Optionen und diesem Startwert dasselbe. Geprüft {0}</translation>
+    </message>
+    <message>
+        <source>≈ Numeric tie at token {0}, margins {1}</source>
+        <translation>≈ Gleichstand bei Token {0}, Abstände {1}</translation>
+    </message>
+    <message>
+        <source>Two choices were closer than the rounding of the number format. Checked {0}</source>
+        <translation>Zwei Möglichkeiten lagen enger beieinander, als das Zahlenformat rundet. Geprüft {0}</translation>
+    </message>
+    <message>
+        <source>✗ Different at token {0}</source>
+        <translation>✗ Anders ab Token {0}</translation>
+    </message>
+    <message>
+        <source>, margins {0}</source>
+        <translation>, Abstände {0}</translation>
+    </message>
+    <message>
+        <source>This is a bug. Please report it. Checked {0}</source>
+        <translation>Das ist ein Fehler. Bitte melden. Geprüft {0}</translation>
+    </message>
+</context>
+<context>
     <name>BannerBar</name>
     <message>
         <source>Details</source>
@@ -449,6 +475,21 @@
     <message>
         <source>{0}: show as a table</source>
         <translation>{0}: als Tabelle zeigen</translation>
+    </message>
+</context>
+<context>
+    <name>ChatExchange</name>
+    <message>
+        <source>Export chat</source>
+        <translation>Chat exportieren</translation>
+    </message>
+    <message>
+        <source>Import chat</source>
+        <translation>Chat importieren</translation>
+    </message>
+    <message>
+        <source>{0} cannot be read ({1}).</source>
+        <translation>{0} kann nicht gelesen werden ({1}).</translation>
     </message>
 </context>
 <context>
@@ -519,60 +560,13 @@
         <source>The last message alone has {0} tokens; shorten it.</source>
         <translation>Schon die letzte Nachricht hat {0} Tokens; bitte kürzen.</translation>
     </message>
-    <message numerus="yes">
-        <source>Send the oldest %n message(s) no longer?</source>
-        <translation>
-            <numerusform>Die älteste Nachricht nicht mehr senden?</numerusform>
-            <numerusform>Die ältesten %n Nachrichten nicht mehr senden?</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>They stay in the chat. {0} tokens are left to send.</source>
-        <translation>Sie bleiben im Chat. {0} Tokens sind noch zu senden.</translation>
-    </message>
-    <message>
-        <source>Drop</source>
-        <translation>Weglassen</translation>
-    </message>
     <message>
         <source>This answer&apos;s tokens were not kept, so it cannot be checked.</source>
         <translation>Die Tokens dieser Antwort wurden nicht aufgehoben, daher kann sie nicht geprüft werden.</translation>
     </message>
     <message>
-        <source>This answer&apos;s tokens were not kept, so its speed cannot be explained.</source>
-        <translation>Die Tokens dieser Antwort wurden nicht aufgehoben, daher lässt sich ihre Geschwindigkeit nicht erklären.</translation>
-    </message>
-    <message>
-        <source>Load the model to see the tokens of this answer.</source>
-        <translation>Lade das Modell, um die Tokens dieser Antwort zu sehen.</translation>
-    </message>
-    <message>
         <source>Deleted “{0}”</source>
         <translation>„{0}“ gelöscht</translation>
-    </message>
-    <message>
-        <source>Export chat</source>
-        <translation>Chat exportieren</translation>
-    </message>
-    <message>
-        <source>{0} cannot be written ({1}).</source>
-        <translation>{0} kann nicht geschrieben werden ({1}).</translation>
-    </message>
-    <message>
-        <source>Import chat</source>
-        <translation>Chat importieren</translation>
-    </message>
-    <message>
-        <source>{0} cannot be read ({1}).</source>
-        <translation>{0} kann nicht gelesen werden ({1}).</translation>
-    </message>
-    <message>
-        <source>Nothing found</source>
-        <translation>Nichts gefunden</translation>
-    </message>
-    <message>
-        <source>{0} of {1}</source>
-        <translation>{0} von {1}</translation>
     </message>
     <message numerus="yes">
         <source>The first %n message(s) are no longer sent to the model.</source>
@@ -705,6 +699,14 @@
         <source>Save code</source>
         <translation>Code sichern</translation>
     </message>
+    <message>
+        <source>{0} could not be written: {1}</source>
+        <translation>{0} konnte nicht geschrieben werden: {1}</translation>
+    </message>
+    <message>
+        <source>Saved to {0}</source>
+        <translation>Gesichert in {0}</translation>
+    </message>
 </context>
 <context>
     <name>Composer</name>
@@ -808,24 +810,28 @@
 <context>
     <name>CostChart</name>
     <message>
-        <source>Tokens</source>
-        <translation>Tokens</translation>
-    </message>
-    <message>
         <source>Milliseconds</source>
         <translation>Millisekunden</translation>
     </message>
     <message>
-        <source>Cost: verify ms by width</source>
-        <translation>Kosten: Prüfung in ms nach Breite</translation>
+        <source>Who drafts</source>
+        <translation>Wer entwirft</translation>
     </message>
     <message>
-        <source>Not measured on this machine yet.</source>
-        <translation>Auf diesem Rechner noch nicht gemessen.</translation>
+        <source>Drafts verified</source>
+        <translation>Geprüfte Entwürfe</translation>
     </message>
     <message>
-        <source>The cost of a verification at {0} widths</source>
-        <translation>Die Kosten einer Prüfung bei {0} Breiten</translation>
+        <source>Cost: milliseconds of a round, by drafts verified</source>
+        <translation>Kosten: Millisekunden einer Runde, nach geprüften Entwürfen</translation>
+    </message>
+    <message>
+        <source>Nothing was measured yet: Auto learns it in its first rounds.</source>
+        <translation>Noch nichts gemessen: Automatisch lernt es in seinen ersten Runden.</translation>
+    </message>
+    <message>
+        <source>The cost of a round at {0} lengths</source>
+        <translation>Die Kosten einer Runde bei {0} Längen</translation>
     </message>
 </context>
 <context>
@@ -875,16 +881,58 @@
         <translation>noch etwa {0}</translation>
     </message>
     <message>
-        <source>Paused. {0} are kept and not fetched again.</source>
-        <translation>Pausiert. {0} bleiben und werden nicht noch einmal geladen.</translation>
-    </message>
-    <message>
         <source>Paused</source>
         <translation>Pausiert</translation>
     </message>
     <message>
         <source>Downloaded and checked</source>
         <translation>Geladen und geprüft</translation>
+    </message>
+    <message>
+        <source>Paste your Hugging Face token</source>
+        <translation>Hugging-Face-Token einsetzen</translation>
+    </message>
+    <message>
+        <source>Hugging Face token</source>
+        <translation>Hugging-Face-Token</translation>
+    </message>
+    <message>
+        <source>Use token</source>
+        <translation>Token verwenden</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Löschen</translation>
+    </message>
+    <message>
+        <source>Delete what is here of {0}</source>
+        <translation>Löschen, was von {0} hier ist</translation>
+    </message>
+    <message>
+        <source>Incomplete, {0}. What is here is not fetched again.</source>
+        <translation>Unvollständig, {0}. Was hier ist, wird nicht noch einmal geladen.</translation>
+    </message>
+    <message>
+        <source>Really delete</source>
+        <translation>Wirklich löschen</translation>
+    </message>
+</context>
+<context>
+    <name>DropTurns</name>
+    <message numerus="yes">
+        <source>Send the oldest %n message(s) no longer?</source>
+        <translation>
+            <numerusform>Die älteste Nachricht nicht mehr senden?</numerusform>
+            <numerusform>Die ältesten %n Nachrichten nicht mehr senden?</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>They stay in the chat. {0} tokens are left to send.</source>
+        <translation>Sie bleiben im Chat. {0} Tokens sind noch zu senden.</translation>
+    </message>
+    <message>
+        <source>Drop</source>
+        <translation>Weglassen</translation>
     </message>
 </context>
 <context>
@@ -896,6 +944,14 @@
     <message>
         <source>Done</source>
         <translation>Fertig</translation>
+    </message>
+    <message>
+        <source>Nothing found</source>
+        <translation>Nichts gefunden</translation>
+    </message>
+    <message>
+        <source>{0} of {1}</source>
+        <translation>{0} von {1}</translation>
     </message>
 </context>
 <context>
@@ -934,22 +990,49 @@
     </message>
 </context>
 <context>
-    <name>Head</name>
+    <name>KeptPrompts</name>
     <message>
-        <source>You</source>
-        <translation>Du</translation>
+        <source>Clear</source>
+        <translation>Leeren</translation>
     </message>
     <message>
-        <source>Assistant</source>
-        <translation>Assistent</translation>
+        <source>Clear kept prompts</source>
+        <translation>Aufbewahrte Prompts löschen</translation>
     </message>
     <message>
-        <source>Edit and ask again</source>
-        <translation>Bearbeiten und neu fragen</translation>
+        <source>Nothing is kept while no model is loaded.</source>
+        <translation>Solange kein Modell geladen ist, wird nichts aufbewahrt.</translation>
     </message>
     <message>
-        <source>Copy this message</source>
-        <translation>Diese Nachricht kopieren</translation>
+        <source>Kept now: {0} in memory, {1} on disk.</source>
+        <translation>Zurzeit aufbewahrt: {0} im Speicher, {1} auf der Platte.</translation>
+    </message>
+</context>
+<context>
+    <name>LiveFigures</name>
+    <message>
+        <source>tok/s</source>
+        <translation>Tok/s</translation>
+    </message>
+    <message>
+        <source>tokens per round</source>
+        <translation>Tokens je Runde</translation>
+    </message>
+    <message>
+        <source>of drafts accepted</source>
+        <translation>der Entwürfe angenommen</translation>
+    </message>
+    <message>
+        <source>to first token</source>
+        <translation>bis zum ersten Token</translation>
+    </message>
+    <message>
+        <source>of prompts cached</source>
+        <translation>der Eingaben im Cache</translation>
+    </message>
+    <message>
+        <source>to first token, cached</source>
+        <translation>bis zum ersten Token, zwischengespeichert</translation>
     </message>
 </context>
 <context>
@@ -1018,6 +1101,29 @@
         <source>Server off</source>
         <translation>Server aus</translation>
     </message>
+    <message>
+        <source>{0}× here</source>
+        <translation>hier {0}×</translation>
+    </message>
+</context>
+<context>
+    <name>MessageHead</name>
+    <message>
+        <source>You</source>
+        <translation>Du</translation>
+    </message>
+    <message>
+        <source>Assistant</source>
+        <translation>Assistent</translation>
+    </message>
+    <message>
+        <source>Edit and ask again</source>
+        <translation>Bearbeiten und neu fragen</translation>
+    </message>
+    <message>
+        <source>Copy this message</source>
+        <translation>Diese Nachricht kopieren</translation>
+    </message>
 </context>
 <context>
     <name>MessageWidget</name>
@@ -1048,6 +1154,10 @@
     <message>
         <source>Copy as Markdown</source>
         <translation>Als Markdown kopieren</translation>
+    </message>
+    <message>
+        <source>Text</source>
+        <translation>Text</translation>
     </message>
 </context>
 <context>
@@ -1093,10 +1203,6 @@
         <translation>Paare</translation>
     </message>
     <message>
-        <source>Looking…</source>
-        <translation>Wird gesucht …</translation>
-    </message>
-    <message>
         <source>Context that must fit</source>
         <translation>Kontext, der passen muss</translation>
     </message>
@@ -1135,18 +1241,6 @@
     <message>
         <source>Delete…</source>
         <translation>Löschen …</translation>
-    </message>
-    <message>
-        <source>The files that go</source>
-        <translation>Die Dateien, die verschwinden</translation>
-    </message>
-    <message>
-        <source>Move to the Bin</source>
-        <translation>In den Papierkorb</translation>
-    </message>
-    <message>
-        <source>Keep</source>
-        <translation>Behalten</translation>
     </message>
     <message>
         <source>Details</source>
@@ -1212,21 +1306,6 @@
         <source>It fits up to {0} tokens.</source>
         <translation>Es passt bis {0} Tokens.</translation>
     </message>
-    <message numerus="yes">
-        <source>%n file(s), {0}, would go.</source>
-        <translation>
-            <numerusform>%n Datei, {0}, würde verschwinden.</numerusform>
-            <numerusform>%n Dateien, {0}, würden verschwinden.</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>The folder is shared with {0}.</source>
-        <translation>Den Ordner benutzt auch {0}.</translation>
-    </message>
-    <message>
-        <source>stays: {0} ({1})</source>
-        <translation>bleibt: {0} ({1})</translation>
-    </message>
     <message>
         <source>Downloads ({0})</source>
         <translation>Downloads ({0})</translation>
@@ -1242,6 +1321,25 @@
     <message>
         <source>Check whether it fits</source>
         <translation>Prüfen, ob es passt</translation>
+    </message>
+    <message>
+        <source>Looking for models on this machine…</source>
+        <translation>Modelle auf diesem Rechner werden gesucht …</translation>
+    </message>
+    <message>
+        <source>{0} The largest pairs here: {1}.</source>
+        <translation>{0} Die größten Paare hier: {1}.</translation>
+    </message>
+    <message>
+        <source>Working out how much memory it takes…</source>
+        <translation>Der nötige Speicher wird berechnet …</translation>
+    </message>
+</context>
+<context>
+    <name>Notice</name>
+    <message>
+        <source>Progress</source>
+        <translation>Fortschritt</translation>
     </message>
 </context>
 <context>
@@ -1349,6 +1447,38 @@
     <message>
         <source>No model is loaded yet.</source>
         <translation>Es ist noch kein Modell geladen.</translation>
+    </message>
+    <message>
+        <source>Looking for more…</source>
+        <translation>Weitere werden gesucht …</translation>
+    </message>
+    <message>
+        <source>Found on this machine, no download. {0}</source>
+        <translation>Auf diesem Rechner gefunden, kein Download. {0}</translation>
+    </message>
+    <message>
+        <source>Fast</source>
+        <translation>Schnell</translation>
+    </message>
+    <message>
+        <source>Balanced</source>
+        <translation>Ausgewogen</translation>
+    </message>
+    <message>
+        <source>Large</source>
+        <translation>Groß</translation>
+    </message>
+    <message>
+        <source>{0}: about {1} to download</source>
+        <translation>{0}: etwa {1} herunterzuladen</translation>
+    </message>
+    <message>
+        <source>Download…</source>
+        <translation>Laden aus dem Netz …</translation>
+    </message>
+    <message>
+        <source>Load</source>
+        <translation>Laden</translation>
     </message>
 </context>
 <context>
@@ -1615,6 +1745,10 @@
         <source>✗ Not in use: {0}</source>
         <translation>✗ Nicht in Gebrauch: {0}</translation>
     </message>
+    <message>
+        <source>Plain decoding is faster here ({0}×), so nobody drafts by default.</source>
+        <translation>Einfaches Dekodieren ist hier schneller ({0}×), darum entwirft von sich aus niemand.</translation>
+    </message>
 </context>
 <context>
     <name>Pill</name>
@@ -1713,6 +1847,25 @@
     </message>
 </context>
 <context>
+    <name>PrivacyPage</name>
+    <message>
+        <source>Chats, settings and measurements stay on this machine. Nothing about you is sent.</source>
+        <translation>Chats, Einstellungen und Messungen bleiben auf diesem Rechner. Über dich wird nichts gesendet.</translation>
+    </message>
+    <message>
+        <source>Slipstream talks to:</source>
+        <translation>Slipstream spricht mit:</translation>
+    </message>
+    <message>
+        <source>Your data: {0}</source>
+        <translation>Deine Daten: {0}</translation>
+    </message>
+    <message>
+        <source>Show the folder</source>
+        <translation>Ordner zeigen</translation>
+    </message>
+</context>
+<context>
     <name>RaceArm</name>
     <message>
         <source>{0}: its answer</source>
@@ -1725,113 +1878,6 @@
     <message>
         <source>against plain</source>
         <translation>gegen einfach</translation>
-    </message>
-</context>
-<context>
-    <name>RaceScreen</name>
-    <message>
-        <source>Race</source>
-        <translation>Rennen</translation>
-    </message>
-    <message>
-        <source>Prompt</source>
-        <translation>Eingabe</translation>
-    </message>
-    <message>
-        <source>Code</source>
-        <translation>Code</translation>
-    </message>
-    <message>
-        <source>Maths</source>
-        <translation>Mathematik</translation>
-    </message>
-    <message>
-        <source>Chat</source>
-        <translation>Chat</translation>
-    </message>
-    <message>
-        <source>All three</source>
-        <translation>Alle drei</translation>
-    </message>
-    <message>
-        <source>My own…</source>
-        <translation>Eigene …</translation>
-    </message>
-    <message>
-        <source>What every arm is asked</source>
-        <translation>Was alle gefragt werden</translation>
-    </message>
-    <message>
-        <source>Your own prompt</source>
-        <translation>Deine eigene Eingabe</translation>
-    </message>
-    <message>
-        <source>Tokens of each answer</source>
-        <translation>Tokens je Antwort</translation>
-    </message>
-    <message>
-        <source>Rounds of the race</source>
-        <translation>Runden des Rennens</translation>
-    </message>
-    <message>
-        <source>Seed</source>
-        <translation>Startwert</translation>
-    </message>
-    <message>
-        <source>Temperature</source>
-        <translation>Temperatur</translation>
-    </message>
-    <message>
-        <source>Thinking</source>
-        <translation>Nachdenken</translation>
-    </message>
-    <message>
-        <source>Start</source>
-        <translation>Start</translation>
-    </message>
-    <message>
-        <source>Tokens</source>
-        <translation>Tokens</translation>
-    </message>
-    <message>
-        <source>Rounds</source>
-        <translation>Runden</translation>
-    </message>
-    <message>
-        <source>Arms</source>
-        <translation>Teilnehmer</translation>
-    </message>
-    <message>
-        <source>Runs done</source>
-        <translation>Erledigte Läufe</translation>
-    </message>
-    <message>
-        <source>Replay side by side</source>
-        <translation>Nebeneinander abspielen</translation>
-    </message>
-    <message>
-        <source>Copy report</source>
-        <translation>Bericht kopieren</translation>
-    </message>
-    <message>
-        <source>Save…</source>
-        <translation>Sichern …</translation>
-    </message>
-    <message>
-        <source>Save the report</source>
-        <translation>Bericht sichern</translation>
-    </message>
-    <message>
-        <source>Use the winner</source>
-        <translation>Den Sieger verwenden</translation>
-    </message>
-    <message>
-        <source>Arm: {0}</source>
-        <translation>Teilnehmer: {0}</translation>
-    </message>
-    <message>
-        <source>Plain decoding is what the others are compared with.</source>
-        <translation>Mit dem einfachen Rechnen werden die anderen verglichen.</translation>
     </message>
     <message>
         <source>Plain</source>
@@ -1846,12 +1892,39 @@
         <translation>Auto</translation>
     </message>
     <message>
-        <source>Stop</source>
-        <translation>Anhalten</translation>
+        <source>Waiting for its turn</source>
+        <translation>Wartet, bis er an der Reihe ist</translation>
     </message>
     <message>
-        <source>Interleaved: the order rotates, so no arm always runs on a warmer machine. One warm-up each.</source>
-        <translation>Verschränkt: Die Reihenfolge wechselt, damit keiner immer auf dem wärmeren Rechner läuft. Je einmal warmlaufen.</translation>
+        <source>Reading the prompt</source>
+        <translation>Liest die Eingabe</translation>
+    </message>
+    <message>
+        <source>{0} tokens</source>
+        <translation>{0} Tokens</translation>
+    </message>
+    <message>
+        <source>{0} tokens, done</source>
+        <translation>{0} Tokens, fertig</translation>
+    </message>
+    <message>
+        <source>{0} tokens per round, {1} tok/s</source>
+        <translation>{0} Tokens je Runde, {1} Tok/s</translation>
+    </message>
+    <message>
+        <source>{0} tokens after {1} s</source>
+        <translation>{0} Tokens nach {1} s</translation>
+    </message>
+</context>
+<context>
+    <name>RaceScreen</name>
+    <message>
+        <source>Race</source>
+        <translation>Rennen</translation>
+    </message>
+    <message>
+        <source>Save the report</source>
+        <translation>Bericht sichern</translation>
     </message>
     <message>
         <source>The model is loading.</source>
@@ -1921,22 +1994,6 @@
         <translation>Die Antworten werden verglichen …</translation>
     </message>
     <message>
-        <source>Waiting for its turn</source>
-        <translation>Wartet, bis er an der Reihe ist</translation>
-    </message>
-    <message>
-        <source>Reading the prompt</source>
-        <translation>Liest die Eingabe</translation>
-    </message>
-    <message>
-        <source>{0} tokens</source>
-        <translation>{0} Tokens</translation>
-    </message>
-    <message>
-        <source>{0} tokens, done</source>
-        <translation>{0} Tokens, fertig</translation>
-    </message>
-    <message>
         <source>The race ended: {0}</source>
         <translation>Das Rennen endete: {0}</translation>
     </message>
@@ -1945,8 +2002,150 @@
         <translation>Angehalten. Aus einem halben Rennen folgt nichts.</translation>
     </message>
     <message>
-        <source>{0} tokens per round, {1} tok/s</source>
-        <translation>{0} Tokens je Runde, {1} Tok/s</translation>
+        <source>Replay of separate runs: they did not run at the same time.</source>
+        <translation>Wiedergabe einzelner Läufe: Sie liefen nicht gleichzeitig.</translation>
+    </message>
+    <message>
+        <source>The report was copied, as Markdown.</source>
+        <translation>Der Bericht wurde als Markdown kopiert.</translation>
+    </message>
+    <message>
+        <source>Markdown (*.md);;JSON (*.json)</source>
+        <translation>Markdown (*.md);;JSON (*.json)</translation>
+    </message>
+    <message>
+        <source>New chats use {0}.</source>
+        <translation>Neue Chats verwenden {0}.</translation>
+    </message>
+    <message>
+        <source>Choose {0} as this pair&apos;s drafter.</source>
+        <translation>Wähle {0} als Entwurfsmodell dieses Paars.</translation>
+    </message>
+</context>
+<context>
+    <name>RaceSetup</name>
+    <message>
+        <source>Prompt</source>
+        <translation>Eingabe</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Tokens</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatur</translation>
+    </message>
+    <message>
+        <source>Seed</source>
+        <translation>Startwert</translation>
+    </message>
+    <message>
+        <source>Rounds</source>
+        <translation>Runden</translation>
+    </message>
+    <message>
+        <source>Start</source>
+        <translation>Start</translation>
+    </message>
+    <message>
+        <source>Arms</source>
+        <translation>Teilnehmer</translation>
+    </message>
+    <message>
+        <source>Interleaved: the order rotates, so no arm always runs on a warmer machine. One warm-up each.</source>
+        <translation>Verschränkt: Die Reihenfolge wechselt, damit keiner immer auf dem wärmeren Rechner läuft. Je einmal warmlaufen.</translation>
+    </message>
+    <message>
+        <source>Code</source>
+        <translation>Code</translation>
+    </message>
+    <message>
+        <source>Maths</source>
+        <translation>Mathematik</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>Chat</translation>
+    </message>
+    <message>
+        <source>All three</source>
+        <translation>Alle drei</translation>
+    </message>
+    <message>
+        <source>My own…</source>
+        <translation>Eigene …</translation>
+    </message>
+    <message>
+        <source>What every arm is asked</source>
+        <translation>Was alle gefragt werden</translation>
+    </message>
+    <message>
+        <source>Your own prompt</source>
+        <translation>Deine eigene Eingabe</translation>
+    </message>
+    <message>
+        <source>Tokens of each answer</source>
+        <translation>Tokens je Antwort</translation>
+    </message>
+    <message>
+        <source>Rounds of the race</source>
+        <translation>Runden des Rennens</translation>
+    </message>
+    <message>
+        <source>Thinking</source>
+        <translation>Nachdenken</translation>
+    </message>
+    <message>
+        <source>Arm: {0}</source>
+        <translation>Teilnehmer: {0}</translation>
+    </message>
+    <message>
+        <source>Plain decoding is what the others are compared with.</source>
+        <translation>Mit dem einfachen Rechnen werden die anderen verglichen.</translation>
+    </message>
+    <message>
+        <source>Chooses drafter and length each round, by what was kept and what it took.</source>
+        <translation>Wählt in jeder Runde Entwerfer und Länge danach, was angenommen wurde und wie lange es dauerte.</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+</context>
+<context>
+    <name>RaceVerdict</name>
+    <message>
+        <source>Copy report</source>
+        <translation>Bericht kopieren</translation>
+    </message>
+    <message>
+        <source>Save…</source>
+        <translation>Sichern …</translation>
+    </message>
+    <message>
+        <source>Save the report</source>
+        <translation>Bericht sichern</translation>
+    </message>
+    <message>
+        <source>Use the winner</source>
+        <translation>Den Sieger verwenden</translation>
+    </message>
+    <message>
+        <source>Marked: {0}.</source>
+        <translation>Vermerkt: {0}.</translation>
+    </message>
+    <message>
+        <source>Use {0}</source>
+        <translation>{0} verwenden</translation>
+    </message>
+    <message>
+        <source>Stop the replay</source>
+        <translation>Abspielen anhalten</translation>
+    </message>
+    <message>
+        <source>Replay side by side</source>
+        <translation>Nebeneinander abspielen</translation>
     </message>
     <message>
         <source>Fastest</source>
@@ -1969,14 +2168,6 @@
         <translation>Anders</translation>
     </message>
     <message>
-        <source>Marked: {0}.</source>
-        <translation>Vermerkt: {0}.</translation>
-    </message>
-    <message>
-        <source>Use {0}</source>
-        <translation>{0} verwenden</translation>
-    </message>
-    <message>
         <source>Identical output, {0} tokens, {1} of {1} comparisons</source>
         <translation>Gleiche Ausgabe, {0} Tokens, {1} von {1} Vergleichen</translation>
     </message>
@@ -1991,42 +2182,6 @@
     <message>
         <source>Where they part, the two best choices were closer than rounding: {0}.</source>
         <translation>Wo sie auseinandergehen, lagen die beiden besten enger beieinander als die Rundung: {0}.</translation>
-    </message>
-    <message>
-        <source>Stop the replay</source>
-        <translation>Abspielen anhalten</translation>
-    </message>
-    <message>
-        <source>{0} tokens after {1} s</source>
-        <translation>{0} Tokens nach {1} s</translation>
-    </message>
-    <message>
-        <source>Replay of separate runs: they did not run at the same time.</source>
-        <translation>Wiedergabe einzelner Läufe: Sie liefen nicht gleichzeitig.</translation>
-    </message>
-    <message>
-        <source>The report was copied, as Markdown.</source>
-        <translation>Der Bericht wurde als Markdown kopiert.</translation>
-    </message>
-    <message>
-        <source>Markdown (*.md);;JSON (*.json)</source>
-        <translation>Markdown (*.md);;JSON (*.json)</translation>
-    </message>
-    <message>
-        <source>{0} could not be written: {1}</source>
-        <translation>{0} konnte nicht geschrieben werden: {1}</translation>
-    </message>
-    <message>
-        <source>Saved to {0}</source>
-        <translation>Gesichert in {0}</translation>
-    </message>
-    <message>
-        <source>New chats use {0}.</source>
-        <translation>Neue Chats verwenden {0}.</translation>
-    </message>
-    <message>
-        <source>Choose {0} as this pair&apos;s drafter.</source>
-        <translation>Wähle {0} als Entwurfsmodell dieses Paars.</translation>
     </message>
 </context>
 <context>
@@ -2093,6 +2248,36 @@
     <message>
         <source>Restart</source>
         <translation>Neu starten</translation>
+    </message>
+</context>
+<context>
+    <name>RemovalPanel</name>
+    <message>
+        <source>The files that go</source>
+        <translation>Die Dateien, die verschwinden</translation>
+    </message>
+    <message>
+        <source>Move to the Bin</source>
+        <translation>In den Papierkorb</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>Behalten</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s), {0}, would go.</source>
+        <translation>
+            <numerusform>%n Datei, {0}, würde verschwinden.</numerusform>
+            <numerusform>%n Dateien, {0}, würden verschwinden.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The folder is shared with {0}.</source>
+        <translation>Den Ordner benutzt auch {0}.</translation>
+    </message>
+    <message>
+        <source>stays: {0} ({1})</source>
+        <translation>bleibt: {0} ({1})</translation>
     </message>
 </context>
 <context>
@@ -2234,6 +2419,17 @@
     <message>
         <source>model alone</source>
         <translation>Modell allein</translation>
+    </message>
+</context>
+<context>
+    <name>Saving</name>
+    <message>
+        <source>Saved to {0}</source>
+        <translation>Gesichert in {0}</translation>
+    </message>
+    <message>
+        <source>{0} could not be written: {1}</source>
+        <translation>{0} konnte nicht geschrieben werden: {1}</translation>
     </message>
 </context>
 <context>
@@ -2473,6 +2669,14 @@
         <source>Copy last error</source>
         <translation>Letzten Fehler kopieren</translation>
     </message>
+    <message>
+        <source>No model is loaded: the first request loads {0}.</source>
+        <translation>Kein Modell ist geladen: die erste Anfrage lädt {0}.</translation>
+    </message>
+    <message>
+        <source>Load the last pair when a request comes</source>
+        <translation>Das letzte Paar laden, wenn eine Anfrage kommt</translation>
+    </message>
 </context>
 <context>
     <name>SessionsList</name>
@@ -2668,10 +2872,6 @@
         <translation>Chats löschen nach</translation>
     </message>
     <message>
-        <source>0 keeps them for ever. Counted from the last message.</source>
-        <translation>0 behält sie für immer. Gezählt ab der letzten Nachricht.</translation>
-    </message>
-    <message>
         <source>days</source>
         <translation>Tagen</translation>
     </message>
@@ -2708,10 +2908,6 @@
         <translation>Längster Entwurf</translation>
     </message>
     <message>
-        <source>0 lets the drafter decide.</source>
-        <translation>0 überlässt es dem Entwurfsmodell.</translation>
-    </message>
-    <message>
         <source>Memory of the context</source>
         <translation>Speicher für den Kontext</translation>
     </message>
@@ -2734,10 +2930,6 @@
     <message>
         <source>Unload when idle for</source>
         <translation>Ungenutzt entladen nach</translation>
-    </message>
-    <message>
-        <source>0 keeps the model loaded.</source>
-        <translation>0 lässt das Modell geladen.</translation>
     </message>
     <message>
         <source>minutes</source>
@@ -2820,6 +3012,78 @@
         <translation>Wählen …</translation>
     </message>
     <message>
+        <source>What fits the context</source>
+        <translation>Was in den Kontext passt</translation>
+    </message>
+    <message>
+        <source>Counted from the last message; done when Slipstream is opened.</source>
+        <translation>Gezählt ab der letzten Nachricht; geschieht beim Öffnen von Slipstream.</translation>
+    </message>
+    <message>
+        <source>Never</source>
+        <translation>Nie</translation>
+    </message>
+    <message>
+        <source>As the drafter likes</source>
+        <translation>Wie der Entwerfer will</translation>
+    </message>
+    <message>
+        <source>Never: it stays loaded</source>
+        <translation>Nie: es bleibt geladen</translation>
+    </message>
+    <message>
+        <source>Prompts kept in memory</source>
+        <translation>Prompts im Speicher</translation>
+    </message>
+    <message>
+        <source>A prompt that begins as an earlier one is read from there. From the next load on.</source>
+        <translation>Ein Prompt, der wie ein früherer beginnt, wird von dort gelesen. Ab dem nächsten Laden.</translation>
+    </message>
+    <message>
+        <source>An eighth of the memory</source>
+        <translation>Ein Achtel des Speichers</translation>
+    </message>
+    <message>
+        <source>Prompts kept on disk</source>
+        <translation>Prompts auf der Platte</translation>
+    </message>
+    <message>
+        <source>They outlive a restart. From the next load on.</source>
+        <translation>Sie überstehen einen Neustart. Ab dem nächsten Laden.</translation>
+    </message>
+    <message>
+        <source>10 GB at most</source>
+        <translation>Höchstens 10 GB</translation>
+    </message>
+    <message>
+        <source>Look for updates once a day</source>
+        <translation>Einmal am Tag nach Updates sehen</translation>
+    </message>
+    <message>
+        <source>One request to the list of releases; nothing about you is sent. Nothing is installed by itself.</source>
+        <translation>Eine Anfrage an die Liste der Versionen; nichts über dich wird gesendet. Nichts wird von selbst installiert.</translation>
+    </message>
+    <message>
+        <source>the list of releases, once a day, unless you switch that off under Updates</source>
+        <translation>die Liste der Versionen, einmal am Tag, sofern du das nicht unter Updates ausschaltest</translation>
+    </message>
+    <message>
+        <source>Updates</source>
+        <translation>Updates</translation>
+    </message>
+    <message>
+        <source>The next request to the server loads it again.</source>
+        <translation>Die nächste Anfrage an den Server lädt es wieder.</translation>
+    </message>
+    <message>
+        <source>Load the last pair when a request comes</source>
+        <translation>Das letzte Paar laden, wenn eine Anfrage kommt</translation>
+    </message>
+    <message>
+        <source>Off: requests are refused while no model is loaded.</source>
+        <translation>Aus: Anfragen werden abgelehnt, solange kein Modell geladen ist.</translation>
+    </message>
+    <message>
         <source>Answers written together</source>
         <translation>Gemeinsam geschriebene Antworten</translation>
     </message>
@@ -2838,26 +3102,6 @@
         <source>Pages</source>
         <translation>Seiten</translation>
     </message>
-    <message>
-        <source>Chats, settings and measurements stay on this machine. Nothing about you is sent.</source>
-        <translation>Chats, Einstellungen und Messungen bleiben auf diesem Rechner. Über dich wird nichts gesendet.</translation>
-    </message>
-    <message>
-        <source>Slipstream talks to:</source>
-        <translation>Slipstream spricht mit:</translation>
-    </message>
-    <message>
-        <source>Your data: {0}</source>
-        <translation>Deine Daten: {0}</translation>
-    </message>
-    <message>
-        <source>Show the folder</source>
-        <translation>Ordner zeigen</translation>
-    </message>
-    <message>
-        <source>Free software under the MIT licence. Made with:</source>
-        <translation>Freie Software unter der MIT-Lizenz. Gemacht mit:</translation>
-    </message>
 </context>
 <context>
     <name>Shell</name>
@@ -2872,10 +3116,6 @@
     <message>
         <source>Save report</source>
         <translation>Bericht sichern</translation>
-    </message>
-    <message>
-        <source>The report could not be saved: {0}</source>
-        <translation>Der Bericht konnte nicht gesichert werden: {0}</translation>
     </message>
     <message>
         <source>pair</source>
@@ -2911,6 +3151,14 @@
     <message>
         <source>Quit</source>
         <translation>Beenden</translation>
+    </message>
+    <message>
+        <source>Slipstream {0} is out.</source>
+        <translation>Slipstream {0} ist erschienen.</translation>
+    </message>
+    <message>
+        <source>What is new</source>
+        <translation>Was ist neu</translation>
     </message>
 </context>
 <context>
@@ -3026,6 +3274,37 @@
     </message>
 </context>
 <context>
+    <name>SpeedVerdict</name>
+    <message>
+        <source>Verdict</source>
+        <translation>Urteil</translation>
+    </message>
+    <message>
+        <source>Nothing to judge yet.</source>
+        <translation>Noch gibt es nichts zu beurteilen.</translation>
+    </message>
+    <message>
+        <source>Plain decoding: one token for each pass over the model.</source>
+        <translation>Einfaches Rechnen: ein Token je Durchgang des Modells.</translation>
+    </message>
+    <message>
+        <source>Few drafts are kept ({0}): this text surprises the drafter. Code and rewriting suit it better.</source>
+        <translation>Wenige Entwürfe bleiben ({0}): Dieser Text überrascht das Entwurfsmodell. Code und Umschreiben liegen ihm mehr.</translation>
+    </message>
+    <message>
+        <source>{0} times as fast as plain decoding on this machine ({1} tok/s): {2} tokens a pass.</source>
+        <translation>{0}-mal so schnell wie einfaches Rechnen auf diesem Rechner ({1} Tok/s): {2} Tokens je Durchgang.</translation>
+    </message>
+    <message>
+        <source>{0} tokens for each pass over the model, where plain decoding gets one.</source>
+        <translation>{0} Tokens je Durchgang des Modells, wo einfaches Rechnen eines bekommt.</translation>
+    </message>
+    <message>
+        <source>How fast plain decoding is here was not measured yet: run a Race.</source>
+        <translation>Wie schnell einfaches Rechnen hier ist, wurde noch nicht gemessen: Starte ein Rennen.</translation>
+    </message>
+</context>
+<context>
     <name>StateLine</name>
     <message>
         <source>Prompt read</source>
@@ -3106,10 +3385,6 @@
         <source>{0} per round</source>
         <translation>{0} je Runde</translation>
     </message>
-    <message>
-        <source>Tokens that each pass of the model made; 1.0 is plain decoding</source>
-        <translation>Tokens je Durchgang des Modells; 1,0 ist einfaches Rechnen</translation>
-    </message>
     <message numerus="yes">
         <source>%n token(s)</source>
         <translation>
@@ -3140,6 +3415,53 @@
     <message>
         <source>Copied</source>
         <translation>Kopiert</translation>
+    </message>
+    <message>
+        <source>first token {0} s, cached</source>
+        <translation>erstes Token {0} s, zwischengespeichert</translation>
+    </message>
+    <message>
+        <source>prompt {0} tok/s</source>
+        <translation>Prompt {0} tok/s</translation>
+    </message>
+    <message>
+        <source>Prompt tokens that were computed, not cached, by the time until the first token</source>
+        <translation>Berechnete, nicht zwischengespeicherte Tokens des Prompts durch die Zeit bis zum ersten Token</translation>
+    </message>
+    <message>
+        <source>Tokens that each of {0} passes of the model made; 1.0 is plain decoding</source>
+        <translation>Tokens, die jeder von {0} Durchgängen des Modells ergab; 1.0 ist einfaches Dekodieren</translation>
+    </message>
+    <message>
+        <source>{0} of {1} drafts kept</source>
+        <translation>{0} von {1} Entwürfen angenommen</translation>
+    </message>
+    <message>
+        <source>Drafted tokens that became part of the answer, of all that were drafted</source>
+        <translation>Entworfene Tokens, die Teil der Antwort wurden, von allen entworfenen</translation>
+    </message>
+</context>
+<context>
+    <name>TelemetryDrawer</name>
+    <message>
+        <source>Telemetry of chats</source>
+        <translation>Telemetrie der Chats</translation>
+    </message>
+    <message>
+        <source>Close telemetry</source>
+        <translation>Telemetrie schließen</translation>
+    </message>
+    <message>
+        <source>All telemetry</source>
+        <translation>Ganze Telemetrie</translation>
+    </message>
+    <message>
+        <source>No round yet.</source>
+        <translation>Noch keine Runde.</translation>
+    </message>
+    <message>
+        <source>Plain decoding: nothing is drafted.</source>
+        <translation>Einfaches Rechnen: Nichts wird entworfen.</translation>
     </message>
 </context>
 <context>
@@ -3181,32 +3503,8 @@
         <translation>Telemetrie</translation>
     </message>
     <message>
-        <source>tok/s</source>
-        <translation>Tok/s</translation>
-    </message>
-    <message>
-        <source>tokens per round</source>
-        <translation>Tokens je Runde</translation>
-    </message>
-    <message>
-        <source>of drafts accepted</source>
-        <translation>der Entwürfe angenommen</translation>
-    </message>
-    <message>
-        <source>to first token</source>
-        <translation>bis zum ersten Token</translation>
-    </message>
-    <message>
-        <source>of prompts cached</source>
-        <translation>der Eingaben im Cache</translation>
-    </message>
-    <message>
         <source>Memory</source>
         <translation>Speicher</translation>
-    </message>
-    <message>
-        <source>Verdict</source>
-        <translation>Urteil</translation>
     </message>
     <message>
         <source>Requests</source>
@@ -3292,30 +3590,6 @@
         <translation>Einfaches Rechnen: Nichts wird entworfen.</translation>
     </message>
     <message>
-        <source>Nothing to judge yet.</source>
-        <translation>Noch gibt es nichts zu beurteilen.</translation>
-    </message>
-    <message>
-        <source>Plain decoding: one token for each pass over the model.</source>
-        <translation>Einfaches Rechnen: ein Token je Durchgang des Modells.</translation>
-    </message>
-    <message>
-        <source>Few drafts are kept ({0}): this text surprises the drafter. Code and rewriting suit it better.</source>
-        <translation>Wenige Entwürfe bleiben ({0}): Dieser Text überrascht das Entwurfsmodell. Code und Umschreiben liegen ihm mehr.</translation>
-    </message>
-    <message>
-        <source>{0} times as fast as plain decoding on this machine ({1} tok/s): {2} tokens a pass.</source>
-        <translation>{0}-mal so schnell wie einfaches Rechnen auf diesem Rechner ({1} Tok/s): {2} Tokens je Durchgang.</translation>
-    </message>
-    <message>
-        <source>{0} tokens for each pass over the model, where plain decoding gets one.</source>
-        <translation>{0} Tokens je Durchgang des Modells, wo einfaches Rechnen eines bekommt.</translation>
-    </message>
-    <message>
-        <source>How fast plain decoding is here was not measured yet: run a Race.</source>
-        <translation>Wie schnell einfaches Rechnen hier ist, wurde noch nicht gemessen: Starte ein Rennen.</translation>
-    </message>
-    <message>
         <source>weights</source>
         <translation>Gewichte</translation>
     </message>
@@ -3376,12 +3650,36 @@
         <translation>CSV (*.csv)</translation>
     </message>
     <message>
-        <source>{0} could not be written: {1}</source>
-        <translation>{0} konnte nicht geschrieben werden: {1}</translation>
+        <source>kept prompts</source>
+        <translation>aufbewahrte Prompts</translation>
     </message>
     <message>
-        <source>Exported to {0}</source>
-        <translation>Exportiert nach {0}</translation>
+        <source>nominal</source>
+        <translation>normal</translation>
+    </message>
+    <message>
+        <source>raised</source>
+        <translation>erhöht</translation>
+    </message>
+    <message>
+        <source>high</source>
+        <translation>hoch</translation>
+    </message>
+    <message>
+        <source>Heat: {0}</source>
+        <translation>Wärme: {0}</translation>
+    </message>
+    <message>
+        <source>Memory pressure: {0}</source>
+        <translation>Speicherdruck: {0}</translation>
+    </message>
+    <message>
+        <source>Swap: {0}</source>
+        <translation>Auslagerung: {0}</translation>
+    </message>
+    <message>
+        <source>On battery</source>
+        <translation>Im Batteriebetrieb</translation>
     </message>
 </context>
 <context>
@@ -3488,6 +3786,41 @@
     </message>
 </context>
 <context>
+    <name>UpdatesPage</name>
+    <message>
+        <source>Look now</source>
+        <translation>Jetzt nachsehen</translation>
+    </message>
+    <message>
+        <source>Open its page</source>
+        <translation>Seite öffnen</translation>
+    </message>
+    <message>
+        <source>What changed</source>
+        <translation>Was sich geändert hat</translation>
+    </message>
+    <message>
+        <source>This is Slipstream {0}.</source>
+        <translation>Dies ist Slipstream {0}.</translation>
+    </message>
+    <message>
+        <source>Looking…</source>
+        <translation>Wird gesucht …</translation>
+    </message>
+    <message>
+        <source>Slipstream {0} is out. {1}</source>
+        <translation>Slipstream {0} ist erschienen. {1}</translation>
+    </message>
+    <message>
+        <source>{0} There was nothing newer on {1}.</source>
+        <translation>{0} Am {1} gab es nichts Neueres.</translation>
+    </message>
+    <message>
+        <source>What is new in {0}</source>
+        <translation>Neu in {0}</translation>
+    </message>
+</context>
+<context>
     <name>Walker</name>
     <message>
         <source>Previous branch</source>
@@ -3500,6 +3833,17 @@
     <message>
         <source>Branch {0} of {1}</source>
         <translation>Zweig {0} von {1}</translation>
+    </message>
+</context>
+<context>
+    <name>WhySpeed</name>
+    <message>
+        <source>This answer&apos;s tokens were not kept, so its speed cannot be explained.</source>
+        <translation>Die Tokens dieser Antwort wurden nicht aufgehoben, daher lässt sich ihre Geschwindigkeit nicht erklären.</translation>
+    </message>
+    <message>
+        <source>Load the model to see the tokens of this answer.</source>
+        <translation>Lade das Modell, um die Tokens dieser Antwort zu sehen.</translation>
     </message>
 </context>
 <context>

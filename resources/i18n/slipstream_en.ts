@@ -2,7 +2,7 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="en">
 <context>
-    <name>Actions</name>
+    <name>AnswerActions</name>
     <message numerus="yes">
         <source>✓ Identical, %n token(s)</source>
         <translation>
@@ -31,13 +31,6 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>Send the oldest %n message(s) no longer?</source>
-        <translation>
-            <numerusform>Send the oldest message no longer?</numerusform>
-            <numerusform>Send the oldest %n messages no longer?</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
         <source>The first %n message(s) are no longer sent to the model.</source>
         <translation>
             <numerusform>The first message is no longer sent to the model.</numerusform>
@@ -46,12 +39,12 @@
     </message>
 </context>
 <context>
-    <name>ModelsScreen</name>
+    <name>DropTurns</name>
     <message numerus="yes">
-        <source>%n file(s), {0}, would go.</source>
+        <source>Send the oldest %n message(s) no longer?</source>
         <translation>
-            <numerusform>%n file, {0}, would go.</numerusform>
-            <numerusform>%n files, {0}, would go.</numerusform>
+            <numerusform>Send the oldest message no longer?</numerusform>
+            <numerusform>Send the oldest %n messages no longer?</numerusform>
         </translation>
     </message>
 </context>
@@ -72,6 +65,16 @@
         <translation>
             <numerusform>Nothing has moved for %n second. Restart it; its answers so far are kept.</numerusform>
             <numerusform>Nothing has moved for %n seconds. Restart it; its answers so far are kept.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>RemovalPanel</name>
+    <message numerus="yes">
+        <source>%n file(s), {0}, would go.</source>
+        <translation>
+            <numerusform>%n file, {0}, would go.</numerusform>
+            <numerusform>%n files, {0}, would go.</numerusform>
         </translation>
     </message>
 </context>

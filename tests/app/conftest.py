@@ -81,6 +81,7 @@ def session(qapp: object, engine: FakeEngine) -> Iterator[Session]:
 def context(session: Session, tmp_path: Path) -> Iterator[AppContext]:
     """What a screen is given, with a history and settings of its own."""
     made = make_context(session, Settings(tmp_path / "settings.ini"), tmp_path)
+    made.settings.set("updates/check", False)  # a test asks nobody on the network
     yield made
     made.history.close()
     made.speeds.close()

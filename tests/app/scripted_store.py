@@ -112,9 +112,15 @@ class ScriptedStore:
     def add_folder(self, folder: Path) -> None:
         self._ask("add", folder)
 
+    def save_token(self, token: str) -> None:
+        self._ask("token", token)
+
     def start(self, missing: Missing) -> None:
         self._ask("start", missing)
         self.notify(DownloadState(missing.repo, Fetch.WAITING))
+
+    def discard(self, repo: str) -> None:
+        self._ask("discard", repo)
 
     def pause(self, repo: str) -> None:
         self._ask("pause", repo)

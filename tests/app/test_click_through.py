@@ -24,7 +24,7 @@ from slipstream_app.bridge.server import ServerOff, ServerOn
 from slipstream_app.bridge.session import Session
 from slipstream_app.main import make_context
 from slipstream_app.settings import Settings
-from slipstream_app.widgets.message import Actions
+from slipstream_app.widgets.answer_actions import AnswerActions
 from slipstream_app.windows.shell import Shell
 from tiny_runs import write_byte_drafter, write_target
 
@@ -125,7 +125,7 @@ class Walk:
         chat: Walker = self.window.screen_now
         first, message = chat.chats.chat, chat.chats.path[-1].id
         self.wait(lambda: chat.transcript.widget_of(message) is not None and chat.transcript.is_settled)
-        self.click(chat.transcript.widget_of(message).findChild(Actions).branch)
+        self.click(chat.transcript.widget_of(message).findChild(AnswerActions).branch)
         self.wait(lambda: chat.chats.chat != first)
 
     def search(self) -> None:
@@ -138,12 +138,12 @@ class Walk:
     def race(self) -> None:
         self.press("view.race")
         race: Walker = self.window.screen_now
-        race.tokens.setValue(24)
-        race.trials.setValue(1)
-        self.click(race.start)
+        race.setup.tokens.setValue(24)
+        race.setup.trials.setValue(1)
+        self.click(race.setup.start)
         self.wait(lambda: race.result is not None and not race.runner.is_running)
         assert race.result.race.verdict is Verdict.IDENTICAL
-        assert race.verdict_panel.isVisible()
+        assert race.verdict.isVisible()
 
     def serve(self) -> str:
         self.press("server.toggle")

@@ -13,7 +13,7 @@ from slipstream_app.fuzzy import score
 from slipstream_app.shortcuts import BY_ID, TABLE, Menu
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.entry import Entry
-from slipstream_app.widgets.palette import ranked
+from slipstream_app.widgets.filter_list import ranked
 from slipstream_app.windows.actions import written
 from slipstream_app.windows.sheet import ShortcutSheet
 from slipstream_app.windows.shell import Shell
@@ -91,7 +91,7 @@ def test_every_action_of_the_window_or_shell_is_done_by_somebody(
 def test_the_edit_menu_works_on_the_field_with_the_focus(qtbot: QtBot, shell: Shell) -> None:
     shell.show_window()
     shell.window.open_popover()
-    field: QLineEdit = shell.window.popover.search
+    field: QLineEdit = shell.window.popover.found.search
     field.setText("abc")
     qtbot.waitUntil(field.hasFocus)
     shell.window.actions_["edit.select_all"].trigger()
@@ -134,10 +134,10 @@ def test_what_was_found_by_its_content_stays() -> None:
 def test_the_palette_runs_what_is_chosen(qtbot: QtBot, shell: Shell) -> None:
     shell.show_window()
     shell.palette.open_over(shell.window)
-    shell.palette.search.setText("zoom in")
-    qtbot.keyClick(shell.palette.search, "\r")
+    shell.palette.found.search.setText("zoom in")
+    qtbot.keyClick(shell.palette.found.search, "\r")
     assert shell.app.settings.number("appearance/zoom") == 110
     assert not shell.palette.isVisible()
     shell.palette.open_over(shell.window)
-    shell.palette.search.setText("no such thing at all")
-    assert shell.palette.nothing.isVisible()
+    shell.palette.found.search.setText("no such thing at all")
+    assert shell.palette.found.nothing.isVisible()

@@ -92,13 +92,13 @@ def test_the_pill_says_what_is_loaded_and_the_popover_loads_another(qtbot: QtBot
     assert "a scripted model" in window.pill.text()
     window.open_popover()
     popover = window.popover
-    popover.search.setText("smollm")
-    assert popover.list.model().rowCount() == 1
-    popover.search.setText("zzz")
-    assert popover.nothing.isVisible()
+    popover.found.search.setText("smollm")
+    assert popover.found.list.model().rowCount() == 1
+    popover.found.search.setText("zzz")
+    assert popover.found.nothing.isVisible()
     assert not popover.load.isEnabled()
-    popover.search.setText("")
-    qtbot.keyClick(popover, Qt.Key.Key_Down)
+    popover.found.search.setText("")
+    qtbot.keyClick(popover.found.search, Qt.Key.Key_Down)
     with qtbot.waitSignal(popover.load_asked) as asked:
         qtbot.mouseClick(popover.load, Qt.MouseButton.LeftButton)
     assert asked.args is not None

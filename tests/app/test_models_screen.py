@@ -11,7 +11,7 @@ from PySide6.QtGui import QDropEvent
 from pytestqt.qtbot import QtBot
 
 from app.scripted_store import DRAFTER, GB, ScriptedStore
-from slipstream.errors import InvalidRequest
+from slipstream.errors import InvalidRequest, SlipstreamError
 from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.models.pairs import CONTEXTS, PEAK, STATE, DownloadState, Fetch, FitWord, Missing
 from slipstream_app.models.sizes import size_text
@@ -58,7 +58,7 @@ def cell(screen: ModelsScreen, key: str, column: int) -> str:
 
 
 def test_before_the_answer_it_looks(screen: ModelsScreen) -> None:
-    assert screen.nothing.text() == "Looking…"
+    assert screen.nothing.text() == "Looking for models on this machine…"
     assert not screen.panel.isVisible()
 
 
@@ -142,12 +142,12 @@ def test_deleting_shows_every_file_first(qtbot: QtBot, screen: ModelsScreen, sto
     choose(screen, "qwen")
     screen.delete.click()
     qtbot.waitUntil(screen.removal.isVisible, timeout=5000)
-    assert screen.removal_files.toPlainText().splitlines() == [
+    assert screen.removal.files.toPlainText().splitlines() == [
         "/models/qwen/model.safetensors  17.0 GB",
         "/models/qwen/config.json  700 B",
     ]
-    assert "shared with LM Studio" in screen.removal_words.text()
-    screen.keep.click()
+    assert "shared with LM Studio" in screen.removal.words.text()
+    screen.removal.keep.click()
     assert ("remove", "Qwen3.8 27B + DFlash 2") not in store.asked
     screen.delete.click()
     qtbot.waitUntil(screen.removal.isVisible, timeout=5000)
@@ -156,7 +156,7 @@ def test_deleting_shows_every_file_first(qtbot: QtBot, screen: ModelsScreen, sto
     choose(screen, "qwen")
     screen.delete.click()
     qtbot.waitUntil(screen.removal.isVisible, timeout=5000)
-    screen.remove.click()
+    screen.removal.remove.click()
     qtbot.waitUntil(lambda: screen.table.number_of("qwen") is None, timeout=5000)
     assert screen.app.banners.current is not None
     assert screen.app.banners.current.text == "Qwen3.8 27B + DFlash 2: in the Bin"
@@ -183,7 +183,7 @@ def test_a_missing_half_is_named_with_its_size_and_fetched(
     assert screen.sections._group.button(DOWNLOADS).text() == "Downloads (1)"
     card.switch.click()
     qtbot.waitUntil(lambda: card.switch.text() == "Resume", timeout=5000)
-    assert "300 MB of 1.0 GB are kept" in card.words.text()
+    assert "Incomplete, 300 MB of 1.0 GB" in card.words.text()
     card.switch.click()
     assert store.asked[-1] == ("start", DRAFTER)
     looked = len(screen.table.everything)
@@ -257,7 +257,7 @@ def test_a_folder_that_is_dropped_is_indexed_where_it_is(
 
 
 def test_a_race_leaves_its_speed_here(qtbot: QtBot, screen: ModelsScreen, context: AppContext) -> None:
-    context.settings.remember(f"speedup/{BUILT_IN.title}", "2.67×")
+    context.speedups.record(BUILT_IN.title, {"dspark": 2.67, "lookup": 1.1})
     visit(qtbot, screen)
     assert cell(screen, "built in", 4) == "2.67×"
     assert cell(screen, "qwen", 4) == "not measured"
@@ -287,3 +287,40 @@ def test_the_real_store_knows_the_built_in_pair(qapp: object) -> None:
 @pytest.mark.parametrize(("count", "words"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (10**9, "1.0 GB")])
 def test_sizes_are_the_finders(count: int, words: str) -> None:
     assert size_text(count) == words
+
+
+def failed(**facts: bool) -> DownloadState:
+    return DownloadState("publisher/gemma-dspark", Fetch.FAILED, words="The hub wants to know who asks.", **facts)
+
+
+def test_a_gated_download_takes_a_token_and_goes_on(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
+    visit(qtbot, screen)
+    screen._on_download(failed(wants_token=True))
+    screen.sections.choose(DOWNLOADS)
+    card = screen.downloads["publisher/gemma-dspark"]
+    assert card.token_row.isVisible()
+    assert not card.use_token.isEnabled()
+    qtbot.keyClicks(card.token, "hf_secret")
+    assert "hf_secret" not in card.token.displayText()
+    qtbot.keyClick(card.token, Qt.Key.Key_Return)
+    assert card.token.text() == ""
+    qtbot.waitUntil(lambda: ("token", "hf_secret") in store.asked, timeout=5000)
+    qtbot.waitUntil(lambda: any(what == "start" for what, _ in store.asked), timeout=5000)
+
+
+def test_a_token_that_cannot_be_kept_is_said_and_nothing_starts(
+    qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore, context: AppContext
+) -> None:
+    visit(qtbot, screen)
+    screen._on_download(failed(wants_token=True))
+    store.refuses = SlipstreamError("this is no Hugging Face token")
+    screen.downloads["publisher/gemma-dspark"].token_given.emit("publisher/gemma-dspark", "x")
+    qtbot.waitUntil(lambda: context.banners.current is not None, timeout=5000)
+    assert not any(what == "start" for what, _ in store.asked)
+
+
+def test_a_full_disk_names_what_could_go(qtbot: QtBot, screen: ModelsScreen) -> None:
+    visit(qtbot, screen)
+    screen._on_download(failed(is_full=True))
+    words = screen.downloads["publisher/gemma-dspark"].words.text()
+    assert "The largest pairs here: Qwen3.8 27B + DFlash 2 (17.2 GB)." in words

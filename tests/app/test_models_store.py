@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
+from slipstream.store import local
 from slipstream_app.bridge.pair import open_choice
 from slipstream_app.bridge.session import Session
 from slipstream_app.main import make_context
@@ -99,8 +101,8 @@ def test_a_suggested_pair_is_checked_fetched_loaded_and_deleted(
     qtbot.waitUntil(screen.delete.isVisible, timeout=20_000)
     screen.delete.click()
     qtbot.waitUntil(screen.removal.isVisible, timeout=20_000)
-    assert "model.safetensors" in screen.removal_files.toPlainText()
-    screen.remove.click()
+    assert "model.safetensors" in screen.removal.files.toPlainText()
+    screen.removal.remove.click()
     qtbot.waitUntil(lambda: row_of(screen, REPO) is None, timeout=20_000)
     assert not list(home.rglob("*.safetensors"))
 
@@ -142,3 +144,55 @@ def test_the_built_in_pair_and_its_fit(qtbot: QtBot, screen: ModelsScreen) -> No
     assert fit is not None
     assert fit.total > 10**8
     assert len([one for one in screen.table.everything if one.shelf is Shelf.SUGGESTED]) >= 20
+
+
+def test_p19_states_come_from_the_disk(
+    qtbot: QtBot, screen: ModelsScreen, context: AppContext, published: StubHub, home: Path
+) -> None:
+    """A download that was left: incomplete, with how much, to go on with or to delete. A shard deleted by hand: too."""
+    published.fault("model.safetensors", Fault(stall_at=2000))
+    screen.visited(None)
+    choose(qtbot, screen, "suggested Qwen3-4B")
+    screen.get.click()
+    qtbot.waitUntil(lambda: REPO in screen.downloads and screen.downloads[REPO].state.done > 2000, timeout=30_000)
+    screen.downloads[REPO].switch.click()  # Pause
+    qtbot.waitUntil(lambda: screen.downloads[REPO].state.fetch is Fetch.PAUSED, timeout=30_000)
+    published.released.set()
+    screen._store.close()
+
+    def started_again() -> ModelsScreen:
+        made = ModelsScreen(context)
+        qtbot.addWidget(made)
+        made.resize(1000, 700)
+        made.show()
+        made.visited("downloads")
+        qtbot.waitUntil(lambda: REPO in made.downloads, timeout=20_000)
+        return made
+
+    again = started_again()
+    card = again.downloads[REPO]
+    assert re.match(r"Incomplete, [\d.]+ kB of [\d.]+ kB\.", card.words.text())
+    assert card.switch.text() == "Resume"
+    qtbot.waitUntil(card.discard.isVisible, timeout=5000)
+    built_in = choose(qtbot, again, "built in")
+    assert built_in.is_ready  # every other row is as usable as before
+    again.sections.choose(2)
+    card.switch.click()
+    qtbot.waitUntil(lambda: again.downloads[REPO].state.fetch is Fetch.DONE, timeout=30_000)
+    qtbot.waitUntil(lambda: row_of(again, REPO) is not None, timeout=20_000)
+    again.closing()
+
+    (weights,) = home.rglob("model.safetensors")
+    weights.resolve().unlink()
+    third = started_again()
+    assert row_of(third, REPO) is None  # cannot be loaded
+    assert REPO not in [model.name for model in local.models()]  # nor is it offered to API clients
+    card = third.downloads[REPO]
+    assert card.words.text().startswith("Incomplete, ")
+    qtbot.waitUntil(card.discard.isVisible, timeout=5000)
+    card.discard.click()
+    assert card.discard.text() == "Really delete"
+    card.discard.click()
+    qtbot.waitUntil(lambda: REPO not in third.downloads, timeout=20_000)
+    assert not [model for model in local.scan() if model.name == REPO]
+    third.closing()

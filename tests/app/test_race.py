@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,7 +24,8 @@ from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.server import ServerOn, ServerOptions
 from slipstream_app.bridge.session import Session
 from slipstream_app.main import make_context
-from slipstream_app.models import power
+from slipstream_app.models import race as models_race
+from slipstream_app.models.conditions import Conditions, Level
 from slipstream_app.models.race import Replay
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.race import RaceScreen
@@ -37,7 +40,7 @@ def screen(qtbot: QtBot, context: AppContext) -> Iterator[RaceScreen]:
     made = RaceScreen(context)
     qtbot.addWidget(made)
     made.resize(1000, 700)
-    made.trials.setValue(2)
+    made.setup.trials.setValue(2)
     made.show()
     yield made
     made.closing()
@@ -61,8 +64,8 @@ def run(qtbot: QtBot, screen: RaceScreen) -> None:
 
 
 def test_without_a_model_it_offers_one(qtbot: QtBot, screen: RaceScreen) -> None:
-    assert screen.notice.text() == "No model is loaded."
-    assert not screen.start.isEnabled()
+    assert screen.notice.words.text() == "No model is loaded."
+    assert not screen.setup.start.isEnabled()
     assert screen.commands() == {}
     screen.toggle()
     assert not screen.runner.is_running
@@ -72,17 +75,17 @@ def test_an_identical_race_claims_its_speed_with_its_spread(
     qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
 ) -> None:
     engine.script = SAME
-    assert screen.arms == (Mode.BASELINE, Mode.DSPARK)
+    assert screen.setup.arms == (Mode.BASELINE, Mode.DSPARK)
     assert "race.toggle" in screen.commands()
     run(qtbot, screen)
     assert screen.result is not None
     assert screen.result.race.verdict is Verdict.IDENTICAL
-    assert screen.grade.text() == "Identical output, 9 tokens, 2 of 2 comparisons"
-    assert "DSpark" in screen.sentence.text()
+    assert screen.verdict.grade.text() == "Identical output, 9 tokens, 2 of 2 comparisons"
+    assert "DSpark" in screen.verdict.sentence.text()
     assert "×" in screen.cards[Mode.DSPARK].against.value.text()
     assert screen.cards[Mode.DSPARK].badge.text() == "Fastest"
     assert screen.cards[Mode.BASELINE].shown == "abcdefghi"
-    assert not screen.marked.isVisible()
+    assert not screen.verdict.marked.isVisible()
     # Warm-up runs come first, then the order rotates.
     asked = [job.request.options.mode for job in engine.jobs]
     plain, draft = Mode.BASELINE, Mode.DSPARK
@@ -104,12 +107,12 @@ def test_different_output_hides_the_speed_and_offers_no_winner(
 ) -> None:
     engine.script = by_mode(("abc", "def"), tuple("abcdefghi"))  # ends too early
     run(qtbot, screen)
-    assert screen.grade.text() == "Different"
-    assert screen.grade.property("role") == "bad"
-    assert "no speed-up is claimed" in screen.sentence.text()
-    assert "×" not in screen.sentence.text()
+    assert screen.verdict.grade.text() == "Different"
+    assert screen.verdict.grade.property("role") == "bad"
+    assert "no speed-up is claimed" in screen.verdict.sentence.text()
+    assert "×" not in screen.verdict.sentence.text()
     assert not screen.cards[Mode.DSPARK].against.isVisible()
-    assert not screen.use.isVisible()
+    assert not screen.verdict.use.isVisible()
 
 
 def test_plain_that_does_not_repeat_itself_is_said(
@@ -121,25 +124,25 @@ def test_plain_that_does_not_repeat_itself_is_said(
 
     engine.script = unsteady
     run(qtbot, screen)
-    assert "Plain decoding does not repeat itself" in screen.sentence.text()
+    assert "Plain decoding does not repeat itself" in screen.verdict.sentence.text()
     assert screen.cards[Mode.BASELINE].badge.text() == "Does not repeat itself"
-    assert not screen.use.isVisible()
+    assert not screen.verdict.use.isVisible()
 
 
 def test_it_stops_and_concludes_nothing(
     qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
 ) -> None:
     engine.script = Script(pieces=("word ",) * 1000, round_s=0.01)
-    screen.tokens.setValue(8000)
+    screen.setup.tokens.setValue(8000)
     screen.toggle()
     qtbot.waitUntil(lambda: screen.cards[Mode.BASELINE].shown.startswith("word"), timeout=5000)
-    assert screen.start.text() == "Stop"
-    assert screen.progress.isVisible()
+    assert screen.setup.start.text() == "Stop"
+    assert screen.notice.bar.isVisible()
     screen.toggle()
     qtbot.waitUntil(lambda: not screen.runner.is_running, timeout=5000)
-    assert "Nothing is concluded" in screen.notice.text()
+    assert "Nothing is concluded" in screen.notice.words.text()
     assert screen.result is None
-    assert screen.start.isEnabled()  # and it can start anew
+    assert screen.setup.start.isEnabled()  # and it can start anew
     engine.script = SAME
     run(qtbot, screen)
     assert screen.result is not None
@@ -151,20 +154,20 @@ def test_an_engine_that_breaks_ends_the_race_with_a_sentence(
     engine.script = Script(pieces=tuple("abc"), fails_after=(1, EngineFaulted("the model failed; reload it")))
     screen.toggle()
     qtbot.waitUntil(lambda: not screen.runner.is_running, timeout=5000)
-    assert "the model failed; reload it" in screen.notice.text()
+    assert "the model failed; reload it" in screen.notice.words.text()
     engine.script = SAME
     run(qtbot, screen)
     assert screen.result is not None
 
 
 def test_one_arm_alone_is_no_race(qtbot: QtBot, screen: RaceScreen, ready: AppContext) -> None:
-    screen.arm_buttons[Mode.DSPARK].click()
-    assert screen.arms == (Mode.BASELINE,)
-    assert "two arms" in screen.notice.text()
-    assert not screen.start.isEnabled()
-    screen.arm_buttons[Mode.LOOKUP].click()
-    assert screen.start.isEnabled()
-    assert not screen.arm_buttons[Mode.BASELINE].isEnabled()
+    screen.setup.arm_buttons[Mode.DSPARK].click()
+    assert screen.setup.arms == (Mode.BASELINE,)
+    assert "two arms" in screen.notice.words.text()
+    assert not screen.setup.start.isEnabled()
+    screen.setup.arm_buttons[Mode.LOOKUP].click()
+    assert screen.setup.start.isEnabled()
+    assert not screen.setup.arm_buttons[Mode.BASELINE].isEnabled()
 
 
 def test_the_replay_plays_the_recorded_times(
@@ -177,9 +180,9 @@ def test_the_replay_plays_the_recorded_times(
     firsts = [text for text, _ in screen.replay.at(0.0)]
     assert firsts == ["a", "abc"]
     assert Replay(()).seconds == 0
-    screen.replay_button.click()
-    assert "separate runs" in screen.notice.text()
-    qtbot.waitUntil(lambda: screen.replay_button.text() == "Replay side by side", timeout=5000)
+    screen.verdict.replay.click()
+    assert "separate runs" in screen.notice.words.text()
+    qtbot.waitUntil(lambda: screen.verdict.replay.text() == "Replay side by side", timeout=5000)
     assert screen.cards[Mode.BASELINE].shown == "abcdefghi"
 
 
@@ -191,17 +194,17 @@ def test_with_less_motion_the_replay_jumps(
     ready.settings.set("appearance/reduce_motion", True)
     screen.play()
     assert "9 tokens after" in screen.cards[Mode.BASELINE].state.text()
-    assert screen.replay_button.text() == "Replay side by side"
+    assert screen.verdict.replay.text() == "Replay side by side"
 
 
 def test_the_report_is_copied_and_saved(
     qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine, tmp_path: Path
 ) -> None:
     engine.script = SAME
-    screen.temperature.setValue(0.7)
-    screen.seed.setValue(11)
+    screen.setup.temperature.setValue(0.7)
+    screen.setup.seed.setValue(11)
     run(qtbot, screen)
-    screen.copy.click()
+    screen.verdict.copy.click()
     assert QApplication.clipboard().text().startswith("# Race: fake-model")
     screen.save_to(tmp_path / "race.json")
     told = json.loads((tmp_path / "race.json").read_text())
@@ -213,11 +216,11 @@ def test_the_report_is_copied_and_saved(
 
 def test_the_winner_is_used(qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine) -> None:
     engine.script = SAME
-    screen.arm_buttons[Mode.DSPARK].click()
-    screen.arm_buttons[Mode.LOOKUP].click()
+    screen.setup.arm_buttons[Mode.DSPARK].click()
+    screen.setup.arm_buttons[Mode.LOOKUP].click()
     run(qtbot, screen)
-    assert screen.use.text() == "Use Lookup"
-    screen.use.click()
+    assert screen.verdict.use.text() == "Use Lookup"
+    screen.verdict.use.click()
     assert ready.settings.text("performance/mode") == "lookup"
     assert ready.banners.current is not None
 
@@ -237,14 +240,14 @@ def test_connected_clients_are_not_raced_beside(
         assert ready.server.clients == 1
         screen.toggle()
         assert not screen.runner.is_running
-        assert "results would be disturbed" in screen.notice.text()
+        assert "results would be disturbed" in screen.notice.words.text()
         engine.script = SAME
-        screen.second.click()  # Run anyway
+        screen.notice.second.click()  # Run anyway
         assert screen.runner.is_running
     qtbot.waitUntil(lambda: screen.result is not None, timeout=20_000)
     assert screen.result is not None
     assert screen.result.plan.marks[0] == "1 clients were connected"
-    assert "clients were connected" in screen.marked.text()
+    assert "clients were connected" in screen.verdict.marked.text()
     assert "Marked: 1 clients were connected" in screen.report_text(as_json=False)
 
 
@@ -262,10 +265,10 @@ def test_requests_that_come_in_between_mark_the_race(
 def test_a_prompt_from_elsewhere_is_taken_over(qtbot: QtBot, screen: RaceScreen, ready: AppContext) -> None:
     screen.visited("Why is the sky blue?")
     assert screen.plan().questions[0].text == "Why is the sky blue?"
-    assert screen.own.isVisible()
-    screen.own.setPlainText(" ")
-    assert not screen.start.isEnabled()
-    assert "Write what every arm" in screen.notice.text()
+    assert screen.setup.own.isVisible()
+    screen.setup.own.setPlainText(" ")
+    assert not screen.setup.start.isEnabled()
+    assert "Write what every arm" in screen.notice.words.text()
 
 
 def test_p15_closing_during_a_race_ends_its_thread(
@@ -278,14 +281,60 @@ def test_p15_closing_during_a_race_ends_its_thread(
     qtbot.waitUntil(lambda: not screen.runner.is_running, timeout=2000)
 
 
-@pytest.mark.parametrize(("status", "online", "told"), [("Discharging", "0", True), ("Charging", "1", False)])
-def test_the_battery_is_noticed(tmp_path: Path, status: str, online: str, told: bool) -> None:
-    for name, kind, field, value in (("BAT0", "Battery", "status", status), ("AC", "Mains", "online", online)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "type").write_text(f"{kind}\n")
-        (tmp_path / name / field).write_text(f"{value}\n")
-    assert power.on_battery(tmp_path) is told
-    assert not power.on_battery(tmp_path / "nothing")
+class Weather:
+    """Conditions from a list; the last one stays."""
+
+    def __init__(self, *found: Conditions) -> None:
+        self._left = list(found)
+
+    def __call__(self) -> Conditions:
+        return self._left.pop(0) if len(self._left) > 1 else self._left[0]
+
+
+def test_a_run_during_which_the_power_changed_is_made_again(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = SAME
+    mains, battery = Conditions(), Conditions(on_battery=True)
+    screen.runner._conditions = Weather(mains, mains, mains, battery, battery)  # during the second run
+    run(qtbot, screen)
+    assert screen.result is not None
+    asked = [job.request.options.mode for job in engine.jobs]
+    plain, draft = Mode.BASELINE, Mode.DSPARK
+    assert asked == [plain, draft, draft, plain, draft, draft, plain]
+    assert len(screen.result.race.disturbed) == 1
+    assert screen.result.plan.marks == (
+        "this machine ran on its battery",
+        "1 runs were repeated, as heat or power changed during them",
+    )
+    assert "Marked: this machine ran on its battery" in screen.report_text(as_json=False)
+
+
+def test_a_hot_machine_is_waited_for(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.script = SAME
+    monkeypatch.setattr(models_race, "COOL_LOOK_S", 0.01)
+    hot, cool = Conditions(Level.HIGH), Conditions(Level.NOMINAL)
+    screen.runner._conditions = Weather(hot, hot, cool)
+    run(qtbot, screen)
+    assert screen.result is not None
+    assert screen.result.plan.marks == ()
+    assert not screen.result.race.disturbed
+
+
+def test_auto_races_when_it_is_asked_for(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = SAME
+    screen.setup.arm_buttons[Mode.DSPARK].click()
+    screen.setup.arm_buttons[Mode.AUTO].click()
+    assert screen.setup.arms == (Mode.BASELINE, Mode.AUTO)
+    run(qtbot, screen)
+    assert screen.verdict.use.text() == "Use Auto"
+    screen.verdict.use.click()
+    assert ready.settings.text("performance/mode") == "auto"
+    assert ready.speedups.best("a scripted model") is not None
 
 
 def test_a_real_race_at_a_temperature(qtbot: QtBot, qapp: object, tmp_path: Path) -> None:
@@ -298,13 +347,13 @@ def test_a_real_race_at_a_temperature(qtbot: QtBot, qapp: object, tmp_path: Path
     screen.show()
     try:
         session.load(PairChoice("tiny", str(folder)))
-        qtbot.waitUntil(lambda: screen.arms == (Mode.BASELINE, Mode.LOOKUP), timeout=60_000)
-        screen.tokens.setValue(12)
-        screen.trials.setValue(2)
-        screen.temperature.setValue(0.8)
-        screen.seed.setValue(3)
+        qtbot.waitUntil(lambda: screen.setup.arms == (Mode.BASELINE, Mode.LOOKUP), timeout=60_000)
+        screen.setup.tokens.setValue(12)
+        screen.setup.trials.setValue(2)
+        screen.setup.temperature.setValue(0.8)
+        screen.setup.seed.setValue(3)
         run(qtbot, screen)
-        assert screen.result is not None, screen.notice.text()
+        assert screen.result is not None, screen.notice.words.text()
         assert screen.result.race.verdict is Verdict.IDENTICAL
         assert screen.result.race.repeats is Verdict.IDENTICAL
         assert screen.cards[Mode.LOOKUP].shown == screen.cards[Mode.BASELINE].shown
@@ -313,3 +362,20 @@ def test_a_real_race_at_a_temperature(qtbot: QtBot, qapp: object, tmp_path: Path
         assert session.stop()
         app.history.close()
         app.speeds.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("temperature", ["0", "0.8"])
+def test_the_built_in_pair_races_in_the_window_to_its_verdict(temperature: str) -> None:
+    """Real weights, real window; a minute or two. Run with: pytest -m slow tests/app/test_race.py"""
+    script = Path(__file__).parent / "built_in_race.py"
+    words = ["--tokens", "24", "--temperature", temperature, "--arms", "dspark", "dflash", "auto"]
+    done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True, timeout=600, check=True)
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["verdict"] in ("identical", "tie")
+    assert len(told["texts"]) == 1 or told["verdict"] == "tie"
+    assert set(told["tokens_per_round"]) == {"baseline", "dspark", "dflash", "auto"}
+    assert told["tokens_per_round"]["baseline"] == 1.0
+    assert told["tokens_per_round"]["dspark"] > 1.0
+    assert told["costs"]["plain"], "auto has learned what a plain round costs"
+    assert told["ended"]

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from fakes import FakeEngine, Script
 from slipstream.events import Delta, Done, Finish, Prefill, Round, Timings
 from slipstream.types import Mode, Options, Request, Text
+from slipstream_app.models.sizes import share_text
 from slipstream_app.models.telemetry import Ended, RoundPoint, Telemetry, csv_text, letter_of, rounds_csv, speed_line
 from slipstream_app.models.telemetry_history import DayRow, TelemetryHistory
 from slipstream_app.screens.base import AppContext
@@ -207,7 +208,7 @@ def answer(qtbot: QtBot, app: AppContext, mode: Mode = Mode.AUTO) -> None:
 
 def test_empty_it_says_what_to_do_and_rests(qtbot: QtBot, screen: TelemetryScreen) -> None:
     assert "Ask something in Chat" in screen.state.text()
-    assert screen.speed.value.text() == "–"
+    assert screen.figures.speed.value.text() == "–"
     assert screen.positions.nothing.text() == "No round yet."
     assert not screen.is_awake
     qtbot.waitUntil(lambda: screen.chart.plot is not None, timeout=60_000)  # the skeleton gives way
@@ -221,11 +222,11 @@ def test_running_it_follows_and_then_rests_with_the_last_figures(
     qtbot.waitUntil(lambda: screen.is_awake and "under way" in screen.state.text(), timeout=5000)
     qtbot.waitUntil(lambda: "Idle since" in screen.state.text(), timeout=10_000)
     told = ready.telemetry.figures()
-    assert screen.per_round.value.text() == f"{told.tokens_per_round:.2f}"
-    assert screen.accepted.value.text() == f"{told.accepted_share:.0%}"
+    assert screen.figures.per_round.value.text() == f"{told.tokens_per_round:.2f}"
+    assert screen.figures.accepted.value.text() == share_text(told.accepted_share)
     assert told.last is not None
-    assert screen.speed.value.text() == f"{told.last.decode_tps:.1f}"
-    assert "tokens for each pass" in screen.verdict.text()
+    assert screen.figures.speed.value.text() == f"{told.last.decode_tps:.1f}"
+    assert "tokens for each pass" in screen.verdict.words.text()
     screen.strip.switch.setChecked(True)
     assert screen.strip.table.rowCount() == told.rounds + 1  # the prompt's own token is a row too
 
@@ -244,9 +245,9 @@ def test_frozen_it_stands_still(qtbot: QtBot, screen: TelemetryScreen, ready: Ap
     screen.freeze.click()
     assert screen.state.text().startswith("Frozen at")
     answer(qtbot, ready)
-    assert screen.speed.value.text() == "–"
+    assert screen.figures.speed.value.text() == "–"
     screen.freeze.click()
-    assert screen.speed.value.text() != "–"
+    assert screen.figures.speed.value.text() != "–"
 
 
 def test_plain_decoding_is_called_plain(qtbot: QtBot, screen: TelemetryScreen, ready: AppContext) -> None:
@@ -257,13 +258,13 @@ def test_plain_decoding_is_called_plain(qtbot: QtBot, screen: TelemetryScreen, r
     app.telemetry.on_said(900, Done(Finish.STOP, timings(20), ()))
     screen.refresh()
     assert screen.positions.nothing.text() == "Plain decoding: nothing is drafted."
-    assert "one token for each pass" in screen.verdict.text()
+    assert "one token for each pass" in screen.verdict.words.text()
     app.telemetry.on_opened(901, "chat", ASK)
     say_round(app.telemetry, 901, "dspark", 3, 3)
     done = Timings(0, 0, 1, 2, 10, 0, 41, 10)  # 40 tok/s; plain had 9.5
     app.telemetry.on_said(901, Done(Finish.STOP, done, ()))
     screen.refresh()
-    assert screen.verdict.text().startswith("4.21 times as fast as plain decoding")
+    assert screen.verdict.words.text().startswith("4.21 times as fast as plain decoding")
 
 
 def test_session_history_and_export(qtbot: QtBot, screen: TelemetryScreen, ready: AppContext, tmp_path: Path) -> None:

@@ -197,9 +197,9 @@ def _telemetry(studio: Studio) -> QWidget:
 def _race(studio: Studio) -> QWidget:
     studio.window.go("race")
     race: Any = studio.window.screen_now
-    race.tokens.setValue(200)
-    race.trials.setValue(2)
-    studio.wait(race.start.isEnabled)
+    race.setup.tokens.setValue(200)
+    race.setup.trials.setValue(2)
+    studio.wait(race.setup.start.isEnabled)
     race.toggle()
     studio.wait(lambda: race.result is not None and not race.runner.is_running, 120)
     QTest.qWait(500)
@@ -234,7 +234,7 @@ def _settings(studio: Studio) -> QWidget:
 
 def _palette(studio: Studio) -> QWidget:
     studio.shell.palette.open_over(studio.window)
-    studio.shell.palette.search.setText("s")
+    studio.shell.palette.found.search.setText("s")
     return studio.shell.palette
 
 

@@ -18,6 +18,7 @@ class Bus(QObject):
     opened = Signal(int, str, object)  # job number, source ("chat", "race", "client", ...), Request
     said = Signal(int, object)  # job number, Event: of every job, the server's clients' too
     server_changed = Signal(object)  # ServerState
+    load_wanted = Signal()  # a request came, and nothing is loaded
 
     def note(self, status: Status) -> None:
         """From any thread."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from slipstream.engine.costs import Costs
 from slipstream.events import Event
 from slipstream.jobs import Job
 from slipstream.service import Engine
+
+if TYPE_CHECKING:
+    from slipstream.store.reuse import CacheDesk
 
 SAFE_CONTEXT = 4096  # tokens, in safe mode
 
@@ -46,8 +50,11 @@ class PairChoice:
 BUILT_IN = PairChoice("SmolLM2 135M + DSpark")
 
 
-def open_choice(choice: PairChoice) -> Engine:
-    """Load a pair. On the engine's thread, which is the first to import MLX. Raises SlipstreamError."""
+def open_choice(choice: PairChoice, desk: CacheDesk | None = None) -> Engine:
+    """Load a pair. On the engine's thread, which is the first to import MLX. Raises SlipstreamError.
+
+    `desk`: where others find the engine's prefix cache.
+    """
     import argparse
 
     from slipstream.commands.options import add_batch, add_pair, cache_limits, open_pair
@@ -64,8 +71,14 @@ def open_choice(choice: PairChoice) -> Engine:
     if choice.drafters is not None:
         for name in choice.drafters or ("none",):
             words += ["--drafter", name]
-    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH, Mode.MTP), cache_limits())
+    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH, Mode.MTP), cache_limits(), desk)
     return engine if choice.context is None else _Shortened(engine, choice.context)
+
+
+def costs_of(engine: Engine) -> Costs | None:
+    """What an engine learned of this machine; None where it learns nothing."""
+    costs = getattr(engine, "costs", None)
+    return costs if isinstance(costs, Costs) else None
 
 
 class _Shortened:
@@ -74,6 +87,7 @@ class _Shortened:
     def __init__(self, engine: Engine, context: int) -> None:
         self._engine = engine
         self.info = replace(engine.info, context=min(context, engine.info.context))
+        self.costs = costs_of(engine)
         self.close = engine.close
 
     def run(self, job: Job) -> Iterator[Event]:

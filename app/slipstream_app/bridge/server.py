@@ -17,6 +17,7 @@ from slipstream_app.bridge.bus import Bus
 if TYPE_CHECKING:  # they import starlette and uvicorn, and that must not delay the window
     from slipstream.server.app import HttpServer
     from slipstream.server.backend import Backend
+    from slipstream_app.bridge.window_models import WindowModels
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class ServerOptions:
     port: int = DEFAULT_PORT
     key: str | None = None
     origins: tuple[str, ...] = ()
+    loads: str = ""  # the pair that a request has loaded where none is; empty: such a request is refused
 
 
 class ServerHost(QObject):
@@ -69,6 +71,7 @@ class ServerHost(QObject):
         self._inbox.close()  # nothing is loaded yet
         self._backend: Backend | None = None
         self._server: HttpServer | None = None
+        self._models: WindowModels | None = None
         self._is_closed = False
         # Importing starlette, binding and waiting for uvicorn take too long for the window's thread.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="slipstream-server-switch")
@@ -110,6 +113,8 @@ class ServerHost(QObject):
         self._status = status
         if self._backend is not None:
             self._backend.note(status)
+        if self._models is not None:
+            self._models.note(status)
 
     def touch(self) -> None:
         """A job of the window moved on."""
@@ -125,21 +130,35 @@ class ServerHost(QObject):
     # On the switch's thread.
 
     def _start(self, options: ServerOptions) -> None:
+        from slipstream.server.admin import Hooks
         from slipstream.server.app import HttpServer
         from slipstream.server.backend import Backend
 
         self._end()
         backend = Backend(self._inbox)
         backend.note(self._status)
+        models = None
+        if options.loads:
+            from slipstream_app.bridge.window_models import WindowModels
+
+            models = WindowModels(backend, options.loads, self._bus.load_wanted.emit)
         try:
-            server = HttpServer(backend, options.host, options.port, options.key, origins=options.origins)
+            server = HttpServer(
+                backend,
+                options.host,
+                options.port,
+                options.key,
+                origins=options.origins,
+                hooks=Hooks(),  # loading and unloading are the window's
+                models=models,
+            )
             server.start()
         except SlipstreamError as error:
             backend.close()
             logger.warning("the server did not start: %s", error.message)
             self._bus.server_changed.emit(ServerRefused(error))
             return
-        self._backend, self._server = backend, server
+        self._backend, self._server, self._models = backend, server, models
         backend.inbox = self._inbox  # it may have changed meanwhile
         backend.note(self._status)
         self._bus.server_changed.emit(ServerOn(server.url, options.key))
@@ -153,7 +172,7 @@ class ServerHost(QObject):
             self._server.stop()
         if self._backend is not None:
             self._backend.close()
-        self._server = self._backend = None
+        self._server = self._backend = self._models = None
 
     @Slot(object)
     def _keep(self, state: ServerState) -> None:

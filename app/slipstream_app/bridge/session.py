@@ -5,18 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QThread, Slot
 
 from slipstream.errors import EngineFaulted, ModelNotFound
 from slipstream.events import Empty, Event, Faulted, Loading, Ready, Status, Working
 from slipstream.jobs import Job
+from slipstream.service import Engine
 from slipstream.types import ModelInfo, Request
 from slipstream_app.bridge.bus import Bus
 from slipstream_app.bridge.pair import PairChoice, open_choice
 from slipstream_app.bridge.server import ServerHost
 from slipstream_app.bridge.watched import WatchedInbox
 from slipstream_app.bridge.worker import EngineWorker, OpenPair, Wish
+
+if TYPE_CHECKING:
+    from slipstream.store.reuse import CacheDesk
 
 logger = logging.getLogger(__name__)
 
@@ -26,18 +31,20 @@ QUIT_S = 1.5  # for the engine to end: a round or a prefill chunk, then freeing 
 class Session(QObject):
     """Lives on the main thread; nothing here waits for the engine but `stop`."""
 
-    def __init__(self, open_pair: OpenPair = open_choice, parent: QObject | None = None) -> None:
+    def __init__(self, open_pair: OpenPair | None = None, parent: QObject | None = None) -> None:
+        """`open_pair`: instead of the real engine, for tests."""
         super().__init__(parent)
+        self.prompts: CacheDesk | None = None  # what is kept of earlier prompts; made with the first pair
         self.bus = Bus(self)
         self.server = ServerHost(self.bus, self)
         self.kv_bits = 0  # of the context's memory, from the next load on; 0: full precision
         self.max_batch = 1  # answers written together, from the next load on
-        self._open_pair = open_pair
+        self._open_pair = open_pair or self._open_choice
         self._status: Status = Empty()
         self._choice: PairChoice | None = None
         self._inbox: WatchedInbox | None = None
         self._abandoned: list[_Life] = []
-        self._life = _Life(open_pair, self._note)
+        self._life = _Life(self._open_pair, self._note)
         self.bus.status_changed.connect(self._keep)
 
     # The pair.
@@ -59,6 +66,12 @@ class Session(QObject):
                 return model
             case _:
                 return None
+
+    @property
+    def costs(self) -> dict[str, list[tuple[int, float]]]:
+        """What rounds of the loaded pair cost here so far: by source, (drafts verified, milliseconds)."""
+        costs = self._life.worker.costs
+        return {} if costs is None else costs.rounds()
 
     def load(self, choice: PairChoice) -> None:
         """Load a pair in place of the one there; running jobs are cancelled. Jobs may be submitted at once."""
@@ -136,6 +149,13 @@ class Session(QObject):
     def _close_inbox(self) -> None:
         if self._inbox is not None:
             self._inbox.close()
+
+    def _open_choice(self, choice: PairChoice) -> Engine:
+        """On the engine's thread: what it imports takes too long for the window's."""
+        from slipstream.store.reuse import CacheDesk
+
+        self.prompts = self.prompts or CacheDesk()
+        return open_choice(choice, self.prompts)
 
     def _note(self, status: Status) -> None:
         """On the engine's thread."""

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Slot
 
+from slipstream.engine.costs import Costs
 from slipstream.events import Empty, Status
 from slipstream.jobs import Inbox, cancelled_before_start
 from slipstream.service import Engine, serve
-from slipstream_app.bridge.pair import PairChoice
+from slipstream_app.bridge.pair import PairChoice, costs_of
 
 OpenPair = Callable[[PairChoice], Engine]
 
@@ -31,6 +32,7 @@ class EngineWorker(QObject):
         super().__init__()
         self._open_pair = open_pair
         self._emit = emit
+        self.costs: Costs | None = None  # of the loaded pair
         self._wishes: queue.SimpleQueue[Wish | None] = queue.SimpleQueue()
 
     def wish(self, wish: Wish | None) -> None:
@@ -43,8 +45,14 @@ class EngineWorker(QObject):
         while (wish := self._wishes.get()) is not None:
             choice, inbox = wish.choice, wish.inbox
             if not inbox.is_closed:
-                serve(inbox, lambda choice=choice: self._open_pair(choice), self._emit, name=choice.title)
+                serve(inbox, lambda choice=choice: self._open(choice), self._emit, name=choice.title)
+                self.costs = None
             while (job := inbox.get(wait=False)) is not None:  # taken back before it was loaded
                 job.sink(cancelled_before_start(job))
             if self._wishes.empty():
                 self._emit(Empty())
+
+    def _open(self, choice: PairChoice) -> Engine:
+        engine = self._open_pair(choice)
+        self.costs = costs_of(engine)
+        return engine

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,8 @@ from slipstream_app.models.chat_verify import Verification, verdict_json
 TITLE = 60  # characters of the first question
 UNDO_MS = 10_000
 COUNT_MS = 200  # after the last key, tokens are counted
+PURGE_MS = 100  # between two chats that are deleted for good
+DAY_S = 86400
 
 
 class Chats(QObject):
@@ -44,8 +47,18 @@ class Chats(QObject):
     deleted = Signal(int, str)  # chat, title: `undo_delete` is possible for a while
     delete_settled = Signal()
 
-    def __init__(self, session: Session, history: History, prompter: Prompter, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        history: History,
+        prompter: Prompter,
+        parent: QObject | None = None,
+        *,
+        base: Callable[[], Parameters] = Parameters,
+    ) -> None:
+        """`base`: what new chats have where neither the model's own defaults nor the chat say otherwise."""
         super().__init__(parent)
+        self._base = base
         self._session = session
         self._history = history
         self._prompter = prompter
@@ -60,6 +73,9 @@ class Chats(QObject):
         self._undo.setSingleShot(True)
         self._undo.setInterval(UNDO_MS)
         self._undo.timeout.connect(self._settle_delete)
+        self._expired: list[int] = []
+        self._purge = QTimer(self, interval=PURGE_MS)
+        self._purge.timeout.connect(self._purge_one)
         self._draft: Message | None = None
         self._count_ticket = self._shorten_ticket = 0
         self._count_timer = QTimer(self)
@@ -121,7 +137,8 @@ class Chats(QObject):
     def defaults(self) -> Parameters:
         """Of the loaded model, as the user saved them."""
         info = self._session.info
-        return Parameters() if info is None else Parameters().with_json(self._history.model_defaults(info.name))
+        base = self._base()
+        return base if info is None else base.with_json(self._history.model_defaults(info.name))
 
     def set_parameters(self, parameters: Parameters) -> None:
         self._keep("parameters", parameters.changed(self.defaults))
@@ -132,7 +149,7 @@ class Chats(QObject):
         """What this chat has becomes what new chats with the loaded model have."""
         info = self._session.info
         if info is not None:
-            self._history.set_model_defaults(info.name, self.parameters.changed(Parameters()))
+            self._history.set_model_defaults(info.name, self.parameters.changed(self._base()))
             self._keep("parameters", {})
             self.parameters_changed.emit()
 
@@ -289,6 +306,7 @@ class Chats(QObject):
         for verification in list(self._verifications.values()):
             verification.cancel()
         self._count_timer.stop()
+        self._purge.stop()
         self._undo.stop()  # the next start deletes for good
 
     @Slot()
@@ -446,6 +464,26 @@ class Chats(QObject):
             verification.cancel()
 
     # The list.
+
+    def expire(self, days: int) -> None:
+        """Delete chats in which nothing was said for so long; 0 deletes none. Not the one that is open."""
+        if days <= 0:
+            return
+        before_s = time.time() - days * DAY_S
+        for row in self._history.chats():
+            if row.updated_s < before_s and row.id != self.chat:
+                self._history.delete_chat(row.id)
+                self._expired.append(row.id)
+        if self._expired:
+            self.list_changed.emit()
+            self._purge.start()
+
+    @Slot()
+    def _purge_one(self) -> None:
+        """A chat's text leaves the search index one at a time, so that nothing stalls."""
+        self._history.purge(self._expired.pop())
+        if not self._expired:
+            self._purge.stop()
 
     def rename(self, chat: int, title: str) -> None:
         title = title.strip()

@@ -7,10 +7,21 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from slipstream_app.history import Attachment, Call, History, HistoryError, Json, Message, State
+from slipstream_app.history import Attachment, Call, ChatRow, History, HistoryError, Json, Message, State
 
 FORMAT = "slipstream-chat"
 VERSION = 1
+
+
+def shown_branch(history: History, chat: ChatRow) -> list[Message]:
+    """From the first question to the end of the branch that is shown."""
+    messages = {message.id: message for message in history.messages(chat.id)}
+    branch: list[Message] = []
+    at = chat.leaf
+    while at is not None:
+        branch.append(messages[at])
+        at = messages[at].parent
+    return branch[::-1]
 
 
 def as_markdown(title: str, path: Sequence[Message]) -> str:

@@ -282,10 +282,15 @@ class Reply(QObject):
         was_stopped = done.reason is Finish.CANCELLED
         self._facts |= {
             "reason": done.reason.value,
-            "timings": _timings(done),
+            "timings": {**_timings(done), **self._drafts()},
             "stopped_by": ("user" if self._is_cancelled else "engine") if was_stopped else None,
         }
         self._end(State.STOPPED if was_stopped else State.DONE)
+
+    def _drafts(self) -> Mapping[str, int]:
+        """Of this run, as its timings are."""
+        steps = self._segment.steps
+        return {"drafted": sum(step[1] for step in steps), "accepted": sum(step[2] for step in steps)}
 
     def _fail(self, error: SlipstreamError) -> None:
         if self._parser is not None:

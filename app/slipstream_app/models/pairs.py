@@ -123,6 +123,8 @@ class DownloadState:
     words: str = ""  # why it waits or failed
     page: str = ""  # where terms are accepted
     is_offline: bool = False
+    wants_token: bool = False  # the hub wants to know who asks
+    is_full: bool = False  # the disk
 
     @property
     def is_over(self) -> bool:
@@ -145,8 +147,16 @@ class Store(Protocol):
     def plan_removal(self, row: PairRow) -> RemovalPlan: ...
     def remove(self, plan: RemovalPlan) -> str: ...
     def add_folder(self, folder: Path) -> None: ...
+    def save_token(self, token: str) -> None:
+        """Of the Hugging Face hub, for this and later downloads."""
+        ...
+
     def start(self, missing: Missing) -> None: ...
     def pause(self, repo: str) -> None: ...
+    def discard(self, repo: str) -> None:
+        """Delete what is here of a download that is not finished."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -239,6 +249,9 @@ class PairTable(QAbstractTableModel):
         return 0 if parent.isValid() else 6
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if section in (DISK, SPEED) else Qt.AlignmentFlag.AlignLeft
+            return side | Qt.AlignmentFlag.AlignVCenter
         if orientation != Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
             return None
         return (
@@ -277,7 +290,9 @@ class PairTable(QAbstractTableModel):
 
     def _fit_text(self, row: PairRow) -> str:
         fit = self._seen.fits.get(row.key)
-        if fit is None or fit.word is FitWord.UNKNOWN:
+        if fit is None:
+            return "…"  # it is being worked out
+        if fit.word is FitWord.UNKNOWN:
             return self.tr("unknown")
         words = {
             FitWord.FITS: self.tr("fits"),

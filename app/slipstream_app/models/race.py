@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,10 @@ from slipstream.measure.prompts import Question
 from slipstream.measure.race import Race, Run, race
 from slipstream.measure.verdict import Verdict
 from slipstream.types import Mode, ModelInfo, Options
+from slipstream_app.models.conditions import Conditions, read
 
+COOL_S = 60.0  # that a run waits for a hot machine
+COOL_LOOK_S = 2.0
 PutJob = Callable[[Job], None]
 
 
@@ -38,6 +42,19 @@ class RaceResult:
     plan: RacePlan
     info: ModelInfo
     race: Race
+    conditions: tuple[Conditions, ...] = ()  # before and after each run
+
+    @property
+    def disturbances(self) -> tuple[str, ...]:
+        """For the report, which is in English."""
+        told: list[str] = []
+        if any(one.on_battery for one in self.conditions):
+            told.append("this machine ran on its battery")
+        if not all(one.is_calm for one in self.conditions):
+            told.append("this machine was hot")
+        if count := len(self.race.disturbed):
+            told.append(f"{count} runs were repeated, as heat or power changed during them")
+        return tuple(told)
 
     @property
     def claims_speed(self) -> bool:
@@ -93,9 +110,13 @@ class RaceRunner(QObject):
     _heard = Signal(object, int, object)  # Mode, trial, Event
     _ended = Signal(object)  # RaceResult, SlipstreamError or None
 
-    def __init__(self, put: PutJob, parent: QObject | None = None) -> None:
+    def __init__(
+        self, put: PutJob, parent: QObject | None = None, *, conditions: Callable[[], Conditions] = read
+    ) -> None:
         super().__init__(parent)
         self._put = put
+        self._conditions = conditions
+        self._seen: list[Conditions] = []  # on the race's thread
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self.arms: tuple[ArmProgress, ...] = ()
@@ -112,6 +133,7 @@ class RaceRunner(QObject):
     def start(self, plan: RacePlan, info: ModelInfo) -> None:
         assert not self.is_running
         self._stop.clear()
+        self._seen = []
         self.arms = tuple(ArmProgress(mode) for mode in plan.arms)
         self.done, self.total, self.trial = 0, len(plan.arms) * (1 + plan.trials * len(plan.questions)), -1
         self._thread = threading.Thread(target=self._run, args=(plan, info), name="slipstream-race")
@@ -148,14 +170,26 @@ class RaceRunner(QObject):
                 template={"enable_thinking": plan.thinking},
                 warm_up=True,
                 watch=watch,
+                conditions=self._calm,
             )
-            outcome = RaceResult(plan, info, made)
+            outcome = RaceResult(plan, info, made, tuple(self._seen))
         except _Stopped:
             outcome = None
         except SlipstreamError as error:
             outcome = error
         with suppress(RuntimeError):  # the window is gone already
             self._ended.emit(outcome)
+
+    def _calm(self) -> object:
+        """Waits for a hot machine to cool down, within reason; then says what this run runs under."""
+        until = time.monotonic() + COOL_S
+        found = self._conditions()
+        while not found.is_calm and time.monotonic() < until and not self._stop.wait(COOL_LOOK_S):
+            found = self._conditions()
+        if self._stop.is_set():
+            raise _Stopped
+        self._seen.append(found)
+        return found.for_speed
 
     # On the main thread.
 

@@ -48,6 +48,11 @@ class RecentPairs(QObject):
         self.changed.emit()
 
 
+def last_pair(settings: Settings) -> PairChoice:
+    """What was loaded last, at this start or an earlier one."""
+    return next(iter(_read(settings.recall(_KEY, ""))), BUILT_IN)
+
+
 def _read(stored: object) -> list[PairChoice]:
     try:
         rows: list[dict[str, Any]] = json.loads(str(stored or "[]"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal, Slot
 
 from slipstream_app.bridge.server import ServerHost, ServerOn, ServerState
+from slipstream_app.models.sizes import share_text
 
 if TYPE_CHECKING:  # it imports starlette, and this table is there before the window
     from slipstream.server.request_log import RequestRecord
@@ -115,7 +116,7 @@ class RequestTable(QAbstractTableModel):
         }
         if timings is not None:
             texts[PROMPT] = short(timings.prompt_tokens)
-            texts[CACHED] = "" if record.cached_share is None else f"{record.cached_share:.0%}"
+            texts[CACHED] = "" if record.cached_share is None else share_text(record.cached_share)
             texts[OUT] = short(timings.output_tokens)
             texts[TPS] = f"{timings.decode_tps:.1f}" if timings.decode_tps else ""
         return texts.get(column, "")

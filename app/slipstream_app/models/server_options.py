@@ -17,8 +17,11 @@ LISTENING = "0A"  # in /proc/net/tcp
 _TRIES = 50
 
 
-def server_options(settings: Settings) -> ServerOptions:
-    """As the settings have it. Letting the network in makes a key when there is none."""
+def server_options(settings: Settings, pair: str = "") -> ServerOptions:
+    """As the settings have it. Letting the network in makes a key when there is none.
+
+    `pair`: the title of what a request may have loaded.
+    """
     is_wide = settings.flag("server/network")
     if is_wide and not settings.text("server/key"):
         settings.set("server/key", new_key())
@@ -27,6 +30,7 @@ def server_options(settings: Settings) -> ServerOptions:
         port=settings.number("server/port"),
         key=settings.text("server/key") or None,
         origins=tuple(settings.text("server/origins").split()),
+        loads=pair if settings.flag("server/load_on_request") else "",
     )
 
 

@@ -1,4 +1,4 @@
-"""Bytes in words."""
+"""Bytes and shares in words."""
 
 from __future__ import annotations
 
@@ -10,3 +10,8 @@ def size_text(count: int) -> str:
             number = count / factor
             return f"{number:.1f} {unit}" if number < 100 else f"{number:.0f} {unit}"
     return f"{count} B"
+
+
+def share_text(share: float | None) -> str:
+    """0.714 is "71 %"; a dash for what there is nothing of."""
+    return "–" if share is None else f"{share * 100:.0f}\N{NO-BREAK SPACE}%"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from slipstream.errors import DownloadFailed, InvalidRequest, LicenceNeeded, TokenNeeded, Unreachable
+from slipstream.errors import DiskFull, DownloadFailed, InvalidRequest, LicenceNeeded, TokenNeeded, Unreachable
 from slipstream.store import candidate, catalog, download_state, downloads, heads, hub, local, memory, removal
+from slipstream.store import token as tokens
 from slipstream.store.catalog import DrafterEntry, TargetEntry
 from slipstream.store.local import Broken, LocalModel, Partial, Place, Role
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
@@ -50,8 +51,10 @@ class CoreStore:
         self._candidates: dict[str, candidate.Candidate] = {}  # of pairs that are not here, once the hub was asked
         self._downloads: downloads.Downloads | None = None  # its thread begins with the first download
         self._limit: memory.Limit | None = None
+        self._token: str | None = None  # ours; asking the Keychain for it may take a while
 
     def pairs(self) -> Sequence[PairRow]:
+        self._token = tokens.saved()
         found = local.scan()
         halves: dict[str, _Halves] = {}
         rows: list[PairRow] = []
@@ -127,8 +130,8 @@ class CoreStore:
         target = next(iter(row.missing), None)
         if of is None or of.target is not None or target is None:
             return
-        remote = hub.look(target.repo)
-        config = hub.read_json(remote, "config.json")
+        remote = hub.look(target.repo, token=self._token)
+        config = hub.read_json(remote, "config.json", token=self._token)
         if config is None:
             raise InvalidRequest(
                 f"{target.repo} has no config.json, so its memory cannot be worked out before it is here"
@@ -151,11 +154,20 @@ class CoreStore:
     def add_folder(self, folder: Path) -> None:
         local.add_folder(folder)
 
+    def save_token(self, token: str) -> None:
+        tokens.save(token)
+        self._token = tokens.saved()
+
     def start(self, missing: Missing) -> None:
         if self._downloads is None:
             self._downloads = downloads.Downloads(lambda repo, state: self._notify(_state(repo, state)))
-        self._downloads.start(missing.repo, include=missing.files)
+        self._downloads.start(missing.repo, include=missing.files, token=self._token)
         self._notify(_state(missing.repo, self._downloads.states.get(missing.repo, download_state.Waiting())))
+
+    def discard(self, repo: str) -> None:
+        for model in local.scan():
+            if model.name == repo and isinstance(model.state, Partial):
+                removal.remove(removal.plan(model), permanently=True)
 
     def pause(self, repo: str) -> None:
         if self._downloads is not None:
@@ -272,7 +284,15 @@ def _state(repo: str, state: download_state.State) -> DownloadState:
             return _with(DownloadState(repo, Fetch.RETRYING, words=words), progress)
         case download_state.Failed(error, progress):
             page = str(error.facts.get("url", "")) if isinstance(error, TokenNeeded | LicenceNeeded) else ""
-            failed = DownloadState(repo, Fetch.FAILED, words=error.message, page=page, is_offline=_is_offline(error))
+            failed = DownloadState(
+                repo,
+                Fetch.FAILED,
+                words=error.message,
+                page=page,
+                is_offline=_is_offline(error),
+                wants_token=isinstance(error, TokenNeeded),
+                is_full=isinstance(error, DiskFull),
+            )
             return _with(failed, progress)
         case download_state.Fetching(progress) | download_state.Paused(progress):
             fetch = Fetch.RUNNING if isinstance(state, download_state.Fetching) else Fetch.PAUSED
@@ -287,15 +307,11 @@ def _with(state: DownloadState, progress: download_state.Progress | None) -> Dow
     if progress is None:
         return state
     files = tuple((file.name, file.done, file.size) for file in progress.files)
-    return DownloadState(
-        state.repo,
-        state.fetch,
-        progress.done,
-        progress.total,
-        files,
-        progress.bytes_per_s,
-        progress.remaining_s,
-        state.words,
-        state.page,
-        state.is_offline,
+    return replace(
+        state,
+        done=progress.done,
+        total=progress.total,
+        files=files,
+        bytes_per_s=progress.bytes_per_s,
+        remaining_s=progress.remaining_s,
     )

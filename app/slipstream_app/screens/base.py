@@ -13,6 +13,7 @@ from slipstream_app.bridge.bus import Bus
 from slipstream_app.bridge.server import ServerHost
 from slipstream_app.bridge.session import Session
 from slipstream_app.models.requests import RequestTable
+from slipstream_app.models.speedups import Speedups
 from slipstream_app.models.telemetry import Telemetry
 from slipstream_app.models.telemetry_history import TelemetryHistory
 from slipstream_app.settings import Settings
@@ -50,6 +51,7 @@ class AppContext:
     history: History
     telemetry: Telemetry
     speeds: TelemetryHistory
+    speedups: Speedups
     requests: RequestTable
 
 

@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QHBoxLayout,
-    QMessageBox,
-    QSplitter,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
 from slipstream.events import Status
 from slipstream_app.bridge.pair import BUILT_IN
-from slipstream_app.history import HistoryError, Hit, Message, Problem, State
-from slipstream_app.models import chat_prompt
+from slipstream_app.history import Hit, Message, Problem, State
+from slipstream_app.models import chat_defaults
 from slipstream_app.models.chat import Chats
-from slipstream_app.models.chat_files import as_json, as_markdown, import_json
+from slipstream_app.models.chat_defaults import ChatDefaults
 from slipstream_app.models.chat_list import ChatList
 from slipstream_app.models.chat_prompt import Count, Prompter, Shortened
-from slipstream_app.models.chat_speed import explain
 from slipstream_app.screens.base import AppContext, Entry, Screen
+from slipstream_app.screens.chat_exchange import ChatExchange
+from slipstream_app.screens.chat_why import WhySpeed
 from slipstream_app.theme import L, S
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.chat_bars import FindBar, OfferBar
+from slipstream_app.widgets.chat_drawers import ChatDrawers
 from slipstream_app.widgets.chat_start import ChatStart
 from slipstream_app.widgets.composer import Composer
-from slipstream_app.widgets.message import Again, Ask, Shown
-from slipstream_app.widgets.parameters import ParametersDrawer
+from slipstream_app.widgets.drop_turns import DropTurns
 from slipstream_app.widgets.sessions_list import SessionsList
-from slipstream_app.widgets.speed_popover import SpeedPopover
+from slipstream_app.widgets.shown import Again, Ask, Shown
 from slipstream_app.widgets.transcript import Transcript
 
 LIST_WIDTH = 220
@@ -53,26 +44,25 @@ class ChatScreen(Screen):
         super().__init__(app, parent)
         theme = app.theme
         self.prompter = Prompter(parent=self)
-        self.chats = Chats(app.session, app.history, self.prompter, self)
+        self.defaults = ChatDefaults(app.session, app.settings, app.speedups)
+        self.chats = Chats(app.session, app.history, self.prompter, self, base=self.defaults.parameters)
         self.list_model = ChatList(app.history, self)
         self.list = SessionsList(theme, self.list_model)
         self.transcript = Transcript(theme)
         self.start = ChatStart(theme)
         self.composer = Composer(theme)
-        self.drawer = ParametersDrawer(theme)
-        self.drawer.hide()
+        self.drawers = ChatDrawers(theme, app.bus, app.telemetry)
         self._is_closed = False
         self._editing: int | None = None
-        self._why: SpeedPopover | None = None
-        self._why_message: Message | None = None
-        self._why_ticket = 0
-        self._found: int | None = None  # the message that Find showed last
+        self.why = WhySpeed(theme, app.session, app.history, self.prompter, self)
+        self.exchange = ChatExchange(app.history, app.banners, self)
         self._lay_out()
         self._connect()
         self._on_status(app.session.status)
         self._on_setting("chat/return_sends")
         self._on_opened()
         self._say_problem()
+        self.chats.expire(app.settings.number("chat/keep_days"))
         QTimer.singleShot(WARM_MS, self.prompter.warm)
 
     # Its parts.
@@ -109,7 +99,7 @@ class ChatScreen(Screen):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self.splitter, 1)
-        row.addWidget(self.drawer)
+        row.addWidget(self.drawers)
 
     def _connect(self) -> None:
         app, chats = self.app, self.chats
@@ -132,7 +122,9 @@ class ChatScreen(Screen):
         chats.verified.connect(self._on_verified)
         chats.deleted.connect(self._on_deleted)
         chats.delete_settled.connect(self.undo_bar.hide)
-        self.prompter.answered.connect(self._on_pieces)
+        self.why.refused.connect(self.composer.say)
+        self.exchange.refused.connect(self.composer.say)
+        self.exchange.imported.connect(self._on_imported)
         self.transcript.asked.connect(self._on_asked)
         self.start.prompt_chosen.connect(self.composer.set_text)
         self.start.load_asked.connect(self._on_load)
@@ -146,16 +138,17 @@ class ChatScreen(Screen):
         composer.edited.connect(self._on_draft)
         composer.edit_last_asked.connect(self.edit_last)
         composer.edit_cancelled.connect(self.cancel_edit)
-        composer.parameters_asked.connect(self.toggle_parameters)
+        composer.parameters_asked.connect(self.drawers.toggle_parameters)
         composer.drop_turns_asked.connect(chats.preview_drop)
-        self.drawer.changed.connect(chats.set_parameters)
-        self.drawer.save_asked.connect(chats.save_defaults)
-        self.drawer.closed.connect(self.toggle_parameters)
+        self.drawers.changed.connect(chats.set_parameters)
+        self.drawers.save_asked.connect(chats.save_defaults)
+        self.drawers.toggled.connect(self._on_drawers)
+        self.drawers.telemetry_asked.connect(self._on_all_telemetry)
         self.list.new_asked.connect(self.new_chat)
         self.list.chosen.connect(self.open_chat)
         self.list.renamed.connect(chats.rename)
         self.list.delete_asked.connect(chats.delete)
-        self.list.export_asked.connect(self.export_chat)
+        self.list.export_asked.connect(self.exchange.export)
 
     # As a screen.
 
@@ -170,9 +163,10 @@ class ChatScreen(Screen):
         answers = [message for message in path if message.role == "assistant"]
         found: dict[str, Callable[[], object]] = {
             "chat.new": self.new_chat,
-            "chat.import": self.import_chat,
+            "chat.import": self.exchange.choose,
             "chat.search_all": self.list.focus_search,
-            "chat.parameters": self.toggle_parameters,
+            "chat.parameters": self.drawers.toggle_parameters,
+            "chat.telemetry": self.drawers.toggle_telemetry,
         }
         if self.chats.chat is not None:
             found |= {"chat.export": self.export_current, "chat.delete": self.delete_current}
@@ -212,7 +206,7 @@ class ChatScreen(Screen):
         self.app.bus.status_changed.disconnect(
             self._on_status
         )  # the history will be closed before the engine has ended
-        self.drawer.flush()
+        self.drawers.flush()
         if self.chats.chat is not None:
             self.app.settings.remember("chat", self.chats.chat)
         self.chats.stop_all()
@@ -225,7 +219,7 @@ class ChatScreen(Screen):
         path = self.chats.path
         results = {str(one.facts.get("call_id")): one.text for one in path if one.role == "tool"}
         can_ask = self.app.session.info is not None and self.chats.reply is None
-        first_sent, open_thoughts = self.chats.first_sent, self.chats.open_thoughts
+        first_sent, open_thoughts, detail = self.chats.first_sent, self.chats.open_thoughts, self.app.settings.detail
         is_dropped = first_sent is not None
         out: list[Shown] = []
         for message in path:
@@ -240,6 +234,7 @@ class ChatScreen(Screen):
                 can_verify=bool(message.facts.get("timings", {}).get("output_tokens")),
                 open_thoughts=open_thoughts,
                 is_dropped=is_dropped,
+                detail=detail,
             )
             out.append(shown)
         return out
@@ -276,7 +271,7 @@ class ChatScreen(Screen):
     def _on_status(self, status: Status) -> None:
         choice = self.app.session.choice or BUILT_IN
         self.start.show_status(status, choice.title)
-        self.drawer.show_model(self.app.session.info)
+        self.drawers.show_model(self.app.session.info)
         self.composer.set_may_send(self.app.session.info is not None)
         if self._had_model != (self.app.session.info is not None):
             self._had_model = self.app.session.info is not None
@@ -299,8 +294,15 @@ class ChatScreen(Screen):
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
-        if key == "chat/return_sends":
-            self.composer.set_return_sends(self.app.settings.flag(key))
+        match key:
+            case "chat/return_sends":
+                self.composer.set_return_sends(self.app.settings.flag(key))
+            case "general/detail":
+                self._show_path()
+            case _ if key in chat_defaults.KEYS:
+                self._on_parameters()
+            case _:
+                pass
 
     def _say_problem(self) -> None:
         sentences = {
@@ -317,7 +319,7 @@ class ChatScreen(Screen):
 
     @Slot()
     def submit(self) -> None:
-        self.drawer.flush()
+        self.drawers.flush()
         text, attachments = self.composer.text, self.composer.attachments
         if self._editing is not None:
             is_sent = self.chats.edit(self._editing, text)
@@ -371,20 +373,8 @@ class ChatScreen(Screen):
             self.composer.say(self.tr("The last message alone has {0} tokens; shorten it.").format(shortened.tokens))
             return
         dropped = [self.chats.tree[one] for one in shortened.dropped]
-        box = QMessageBox(self)
-        box.setObjectName("drop-turns")
-        box.setText(self.tr("Send the oldest %n message(s) no longer?", None, len(dropped)))
-        lines = [f"{'→' if one.role == 'user' else '←'} {' '.join(one.text.split())[:70]}" for one in dropped]
-        shown = lines if len(lines) <= 12 else [*lines[:6], "…", *lines[-5:]]
-        box.setInformativeText(
-            "\n".join(shown)
-            + "\n\n"
-            + self.tr("They stay in the chat. {0} tokens are left to send.").format(f"{shortened.tokens:,}")
-        )
-        drop = box.addButton(self.tr("Drop"), QMessageBox.ButtonRole.AcceptRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
-        drop.clicked.connect(lambda: self.chats.drop(shortened))
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box = DropTurns(dropped, shortened.tokens, self)
+        box.agreed.connect(lambda: self.chats.drop(shortened))
         box.open()
 
     @Slot(object)
@@ -399,7 +389,7 @@ class ChatScreen(Screen):
         plain: dict[str, Callable[[int], object]] = {
             Ask.EDIT: self._edit,
             Ask.BRANCH: chats.branch,
-            Ask.WHY: self.show_why,
+            Ask.WHY: lambda message: self.why.show(chats.tree[message]),
             Ask.VERIFY: self._verify,
             Ask.CANCEL_VERIFY: chats.cancel_verify,
             Ask.RESUME: self._resume,
@@ -478,34 +468,6 @@ class ChatScreen(Screen):
         if isinstance(outcome, SlipstreamError):
             self.composer.say(outcome.message)
 
-    def show_why(self, message: int) -> None:
-        info, trace = self.app.session.info, self.app.history.trace(message)
-        if trace is None:
-            self.composer.say(self.tr("This answer's tokens were not kept, so its speed cannot be explained."))
-            return
-        if info is None:
-            self.composer.say(self.tr("Load the model to see the tokens of this answer."))
-            return
-        tokens = [token for segment in trace["segments"] for token in segment["tokens"]]
-        self._why_message = self.chats.tree[message]
-        self._why_ticket = self.prompter.ask(info, lambda tokeniser: chat_prompt.pieces(tokeniser, tokens))
-
-    @Slot(int, object)
-    def _on_pieces(self, ticket: int, pieces: object) -> None:
-        message = self._why_message
-        if ticket != self._why_ticket or message is None or not isinstance(pieces, list):
-            return
-        self._why_message = None
-        trace = self.app.history.trace(message.id)
-        if trace is None:
-            return
-        speed = explain(trace, str(message.facts.get("mode", "auto")), list(message.facts.get("drafters", ())))
-        if self._why is None:
-            self._why = SpeedPopover(self.app.theme, self)
-        self._why.show_speed(speed, [str(piece) for piece in pieces])
-        self._why.show()
-        self._why.raise_()
-
     # Chats.
 
     @Slot()
@@ -528,15 +490,16 @@ class ChatScreen(Screen):
 
     @Slot()
     def _on_parameters(self) -> None:
-        self.drawer.show_parameters(self.chats.parameters, self.chats.defaults)
+        self.drawers.show_parameters(self.chats.parameters, self.chats.defaults, self.defaults.slower())
 
     @Slot()
-    def toggle_parameters(self) -> None:
-        self.drawer.flush()
-        is_shown = self.drawer.isHidden()
-        self.drawer.setVisible(is_shown)
-        self.composer.parameters.setChecked(is_shown)
+    def _on_drawers(self) -> None:
+        self.composer.parameters.setChecked(self.drawers.has_parameters)
         self._fit_list()
+
+    @Slot()
+    def _on_all_telemetry(self) -> None:
+        self.app.navigator.go("telemetry")
 
     @Slot(int, str)
     def _on_deleted(self, chat: int, title: str) -> None:
@@ -549,52 +512,10 @@ class ChatScreen(Screen):
 
     def export_current(self) -> None:
         if self.chats.chat is not None:
-            self.export_chat(self.chats.chat)
+            self.exchange.export(self.chats.chat)
 
     @Slot(int)
-    def export_chat(self, chat: int) -> None:
-        row = self.app.history.chat(chat)
-        if row is None:
-            return
-        stem = "".join(char if char.isalnum() or char in " -_" else "-" for char in row.title).strip() or "chat"
-        kinds = f"{self.tr('Markdown')} (*.md);;JSON (*.json)"
-        name, kind = QFileDialog.getSaveFileName(self, self.tr("Export chat"), f"{stem}.md", kinds)
-        if name:
-            self.write_chat(chat, Path(name), is_json="json" in kind.lower() or name.endswith(".json"))
-
-    def write_chat(self, chat: int, path: Path, *, is_json: bool) -> None:
-        """Markdown of the branch that is shown, or JSON of every branch."""
-        row = self.app.history.chat(chat)
-        assert row is not None
-        if is_json:
-            text = json.dumps(as_json(self.app.history, chat), indent=1, ensure_ascii=False)
-        else:
-            messages = {message.id: message for message in self.app.history.messages(chat)}
-            branch: list[Message] = []
-            at = row.leaf
-            while at is not None:
-                branch.append(messages[at])
-                at = messages[at].parent
-            text = as_markdown(row.title, branch[::-1])
-        try:
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            self.composer.say(self.tr("{0} cannot be written ({1}).").format(path.name, error.strerror))
-
-    def import_chat(self) -> None:
-        name, _ = QFileDialog.getOpenFileName(self, self.tr("Import chat"), "", "JSON (*.json)")
-        if name:
-            self.read_chat(Path(name))
-
-    def read_chat(self, path: Path) -> None:
-        try:
-            chat = import_json(self.app.history, path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            self.composer.say(self.tr("{0} cannot be read ({1}).").format(path.name, error))
-            return
-        except HistoryError as error:
-            self.composer.say(str(error))
-            return
+    def _on_imported(self, chat: int) -> None:
         self._on_list()
         self.chats.open(chat)
 
@@ -605,21 +526,16 @@ class ChatScreen(Screen):
 
     @Slot()
     def find_next(self) -> None:
-        words = self.find_bar.words.text().strip().lower()
-        if not words:
+        if not self.find_bar.wanted:
             self.show_find()
             return
-        hits = [message.id for message in self.chats.path if words in message.text.lower()]
-        if not hits:
-            self.find_bar.note.say(self.tr("Nothing found"))
+        found = self.find_bar.next_in(self.chats.path)
+        if found is None:
             return
-        at = (hits.index(self._found) + 1) % len(hits) if self._found in hits else 0
-        self._found = hits[at]
-        self.find_bar.note.say(self.tr("{0} of {1}").format(at + 1, len(hits)))
-        self.transcript.show_message(self._found)
-        widget = self.transcript.widget_of(self._found)
+        self.transcript.show_message(found)
+        widget = self.transcript.widget_of(found)
         if widget is not None:
-            widget.find_text(words)
+            widget.find_text(self.find_bar.wanted)
 
     # Keys and sizes.
 
@@ -640,4 +556,4 @@ class ChatScreen(Screen):
 
     def _fit_list(self) -> None:
         is_narrow = self.width() < self.app.theme.px(NARROW + LIST_WIDTH)
-        self.list.setVisible(not (is_narrow and not self.drawer.isHidden()))
+        self.list.setVisible(not (is_narrow and not self.drawers.isHidden()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -13,7 +14,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
     QLineEdit,
-    QPlainTextEdit,
     QScrollArea,
     QSlider,
     QSplitter,
@@ -42,9 +42,11 @@ from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.theme import L, M, S
 from slipstream_app.widgets.banner import Banner, Kind
-from slipstream_app.widgets.pair_table import DownloadCard, pair_view, parts_of
+from slipstream_app.widgets.download_card import DownloadCard
+from slipstream_app.widgets.pair_table import pair_view, parts_of
 from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
 from slipstream_app.widgets.peak_bar import StackBar
+from slipstream_app.widgets.removal_panel import RemovalPanel
 from slipstream_app.widgets.sections import Sections
 
 DEFAULT_CONTEXT = CONTEXTS.index(32768)
@@ -61,7 +63,6 @@ class ModelsScreen(Screen):
         self._work = Work(self)
         self._store = open_(self._download_moved.emit)
         self._download_moved.connect(self._on_download)
-        self._removal: RemovalPlan | None = None
         self._wanted: dict[str, Missing] = {}
         self._look_number = 0
         self._fit_number = 0
@@ -115,7 +116,8 @@ class ModelsScreen(Screen):
         self.view.selectionModel().currentRowChanged.connect(self._on_row)
         self.view.doubleClicked.connect(self._on_double)
         self.table.modelReset.connect(self._on_reset)
-        self.nothing = wrapped(theme, self.tr("Looking…"), "muted")
+        self.view.hide()
+        self.nothing = wrapped(theme, self.tr("Looking for models on this machine…"), "muted")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.context = QSlider(Qt.Orientation.Horizontal)
         self.context.setRange(0, len(CONTEXTS) - 1)
@@ -174,34 +176,18 @@ class ModelsScreen(Screen):
             row.addWidget(widget)
         row.addStretch(1)
         row.addWidget(self.delete)
-        self.removal_words = wrapped(theme)
-        self.removal_files = QPlainTextEdit()
-        self.removal_files.setReadOnly(True)
-        self.removal_files.setTabChangesFocus(True)
-        self.removal_files.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.removal_files.setAccessibleName(self.tr("The files that go"))
-        self.removal_files.setFixedHeight(theme.px(110))
-        self.remove = button(self.tr("Move to the Bin"), "danger")
-        self.keep = button(self.tr("Keep"))
-        self.remove.clicked.connect(self._on_remove)
-        self.keep.clicked.connect(self._on_keep)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self.keep)
-        buttons.addWidget(self.remove)
-        self.removal = QWidget()
-        inside = QVBoxLayout(self.removal)
-        inside.setContentsMargins(0, 0, 0, 0)
-        inside.addWidget(self.removal_words)
-        inside.addWidget(self.removal_files)
-        inside.addLayout(buttons)
+        self.removal = RemovalPanel(theme)
+        self.removal.kept.connect(self._on_keep)
+        self.removal.agreed.connect(self._on_remove)
         self.panel = Panel(theme)
         for widget in (self.name, self.problem, self.fit_words, self.bar, self.facts):
             self.panel.body.addWidget(widget)
         self.panel.body.addLayout(row)
         self.panel.body.addWidget(self.removal)
         self.panel.body.addStretch(1)
-        return _scrolled(self.panel, self.tr("Details"))
+        self.details = _scrolled(self.panel, self.tr("Details"))
+        self.details.hide()
+        return self.details
 
     def _downloads_page(self) -> QWidget:
         self.no_downloads = wrapped(
@@ -220,9 +206,12 @@ class ModelsScreen(Screen):
     # Looking.
 
     def visited(self, argument: object) -> None:
-        """`argument`: a shelf's name, or words to search for."""
+        """`argument`: a shelf's name, words to search for, or both as {"shelf": …, "words": …}."""
         shelves = {"suggested": SUGGESTED, "downloads": DOWNLOADS}
-        if isinstance(argument, str) and argument in shelves:
+        if isinstance(argument, Mapping):
+            self.sections.choose(shelves[str(argument["shelf"])])
+            self.search.setText(str(argument["words"]))
+        elif isinstance(argument, str) and argument in shelves:
             self.sections.choose(shelves[argument])
         elif isinstance(argument, str) and argument:
             self.search.setText(argument)
@@ -247,8 +236,8 @@ class ModelsScreen(Screen):
         for state in unfinished:
             if state.repo not in self.downloads:  # one of an earlier run; a moving one is known already
                 self._on_download(state)
-        speeds = {row.title: str(self.app.settings.recall(f"speedup/{row.title}", "") or "") for row in rows}
-        self.table.take_speeds({title: speed for title, speed in speeds.items() if speed})
+        best = {row.title: self.app.speedups.best(row.title) for row in rows}
+        self.table.take_speeds({title: f"{ratio:.2f}×" for title, ratio in best.items() if ratio is not None})
         self._ask_fits()
 
     @Slot()
@@ -322,12 +311,12 @@ class ModelsScreen(Screen):
 
     @Slot()
     def _on_row(self, *_: object) -> None:
-        self._removal = None
+        self.removal.show_plan(None)
         self._show_row()
 
     def _show_row(self) -> None:
         row = self.chosen
-        self.panel.setVisible(row is not None)
+        self.details.setVisible(row is not None)
         if row is None:
             return
         is_loaded = self.table.is_loaded(row)
@@ -355,13 +344,15 @@ class ModelsScreen(Screen):
         self.race.setVisible(is_loaded)
         self.reveal.setVisible(row.folder is not None)
         self.delete.setVisible(row.is_removable and not is_loaded)
-        self.delete.setEnabled(self._removal is None)
-        self.removal.setVisible(self._removal is not None)
+        self.delete.setEnabled(self.removal.plan is None)
 
     def _show_fit(self, fit: PairFit | None) -> None:
         is_known = fit is not None and fit.word is not FitWord.UNKNOWN
         self.bar.setVisible(is_known)
-        if fit is None or not is_known:
+        if fit is None:
+            self.fit_words.say(self.tr("Working out how much memory it takes…"), "muted")
+            return
+        if not is_known:
             self.fit_words.say(self.tr("How much memory it takes is not known before it is loaded."), "muted")
             return
         names = (self.tr("model"), self.tr("drafter"), self.tr("context"), self.tr("working memory"))
@@ -454,28 +445,18 @@ class ModelsScreen(Screen):
     def _show_removal(self, key: str, plan: RemovalPlan) -> None:
         if self.chosen is None or self.chosen.key != key:
             return  # another row was chosen meanwhile
-        self._removal = plan
-        words = self.tr("%n file(s), {0}, would go.", "", len(plan.files)).format(size_text(plan.bytes))
-        if plan.shared_with:
-            words += " " + self.tr("The folder is shared with {0}.").format(plan.shared_with)
-        self.removal_words.say(words, "warn" if plan.shared_with else "")
-        lines = [f"{path}  {size_text(size)}" for path, size in plan.files]
-        lines += [self.tr("stays: {0} ({1})").format(path, why) for path, why in plan.kept]
-        self.removal_files.setPlainText("\n".join(lines))
+        self.removal.show_plan(plan)
         self._show_row()
 
     @Slot()
     def _on_keep(self) -> None:
-        self._removal = None
+        self.removal.show_plan(None)
         self._show_row()
 
-    @Slot()
-    def _on_remove(self) -> None:
-        plan = self._removal
-        if plan is not None:
-            self._removal = None
-            self._show_row()
-            self._work.do(lambda: self._store.remove(plan), partial(self._removed, plan.title), self._on_trouble)
+    @Slot(object)
+    def _on_remove(self, plan: RemovalPlan) -> None:
+        self._show_row()
+        self._work.do(lambda: self._store.remove(plan), partial(self._removed, plan.title), self._on_trouble)
 
     def _removed(self, title: str, where: str) -> None:
         self.app.banners.show(Banner("models", Kind.INFO, f"{title}: {where}"))
@@ -491,12 +472,16 @@ class ModelsScreen(Screen):
             card.pause_asked.connect(self._store.pause)
             card.resume_asked.connect(self._on_resume)
             card.page_asked.connect(self._on_page)
+            card.token_given.connect(self._on_token)
+            card.discard_asked.connect(self._on_discard)
             self.downloads[state.repo] = card
             self._cards.insertWidget(self._cards.count() - 1, card)
         card.show_state(state)
         moving = sum(one.is_moving for one in self.downloads.values())
         self.sections.rename(DOWNLOADS, self.tr("Downloads ({0})").format(moving) if moving else self.tr("Downloads"))
         self.no_downloads.setVisible(not self.downloads)
+        if state.is_full:
+            self._name_largest(card)
         if state.is_offline:
             self.app.banners.show(Banner("models.offline", Kind.WARNING, self.tr("Downloads need a connection.")))
         elif state.fetch is Fetch.RUNNING:
@@ -507,8 +492,32 @@ class ModelsScreen(Screen):
             self.look()
 
     @Slot(str)
+    def _on_discard(self, repo: str) -> None:
+        def then(_: None) -> None:
+            card = self.downloads.pop(repo, None)
+            if card is not None:
+                self._cards.removeWidget(card)
+                card.deleteLater()
+            self.no_downloads.setVisible(not self.downloads)
+            self.look()
+
+        self._work.do(lambda: self._store.discard(repo), then, self._on_trouble)
+
+    def _name_largest(self, card: DownloadCard) -> None:
+        """What could make room, where a disk is full."""
+        rows = [row for row in self.table.everything if row.is_removable and row.bytes]
+        largest = sorted(rows, key=lambda row: -(row.bytes or 0))[:3]
+        if largest:
+            named = ", ".join(f"{row.title} ({size_text(row.bytes or 0)})" for row in largest)
+            card.words.say(self.tr("{0} The largest pairs here: {1}.").format(card.words.text(), named))
+
+    @Slot(str)
     def _on_resume(self, repo: str) -> None:
         self._start(self._wanted.get(repo, Missing(repo, None)))
+
+    @Slot(str, str)
+    def _on_token(self, repo: str, token: str) -> None:
+        self._work.do(lambda: self._store.save_token(token), lambda _: self._on_resume(repo), self._on_trouble)
 
     @Slot(str)
     def _on_page(self, address: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -18,19 +16,23 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from slipstream.events import Delta, Done, Event, Failed, Faulted, Loading, Ready, Status, Timings, Working
-from slipstream.jobs import Job
+from slipstream.events import Event, Faulted, Loading, Ready, Status, Working
 from slipstream.store.paths import data_dir
-from slipstream.types import Chat, Mode, Options, Request
-from slipstream_app.bridge.pair import BUILT_IN
+from slipstream.types import Mode
+from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.mac import machine
+from slipstream_app.models.pairs import OpenStore, PairRow
+from slipstream_app.models.self_test import SelfTest
+from slipstream_app.models.sizes import size_text
+from slipstream_app.models.store import open_store
+from slipstream_app.models.suggest import Size, Suggestion, found_here, suggested
+from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.theme import XL, L, M, S
+from slipstream_app.widgets.panel import Words, wrapped
 
-TEST_TOKENS = 64
 GB = 1e9
-# A draft is easiest to guess right where the text is code.
-TEST_PROMPT = "Write a Python function that returns the n-th Fibonacci number, with a docstring."
+MOST_WIDE = 1000  # pixels of the page; on a wide window it stands in the middle
 
 
 class OnboardingScreen(Screen):
@@ -38,9 +40,13 @@ class OnboardingScreen(Screen):
 
     NAME = "onboarding"
 
-    def __init__(self, app: AppContext, parent: QWidget | None = None) -> None:
+    def __init__(self, app: AppContext, parent: QWidget | None = None, *, open_: OpenStore = open_store) -> None:
         super().__init__(app, parent)
         self._test: SelfTest | None = None
+        self._open_store = open_
+        self._work = Work(self)
+        self._has_looked = False
+        self._machine = machine(data_dir())
         self.heading = QLabel(self.tr("Welcome to Slipstream"))
         self.lead = QLabel(
             self.tr(
@@ -60,28 +66,7 @@ class OnboardingScreen(Screen):
         self.chat.setProperty("role", "primary")
         self.race = QPushButton(self.tr("See the race"))
         self.agent = QPushButton(self.tr("Connect an agent"))
-        buttons = QHBoxLayout()
-        buttons.setSpacing(M)
-        for button in (self.chat, self.race, self.agent):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(2 * XL, 2 * XL, 2 * XL, XL)
-        column.setSpacing(L)
-        column.addWidget(self.heading)
-        column.addWidget(self.lead)
-        column.addSpacing(M)
-        column.addLayout(self._row)
-        column.addSpacing(M)
-        column.addLayout(buttons)
-        column.addStretch(1)
-        area = QScrollArea(widgetResizable=True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(page)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(area)
+        self._lay_out()
         self.chat.clicked.connect(self._on_chat)
         self.race.clicked.connect(self._on_race)
         self.agent.clicked.connect(self._on_agent)
@@ -93,9 +78,41 @@ class OnboardingScreen(Screen):
         self._on_theme()
         self._on_status(app.session.status)
 
+    def _lay_out(self) -> None:
+        buttons = QHBoxLayout()
+        buttons.setSpacing(M)
+        for button in (self.chat, self.race, self.agent):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(2 * XL, 2 * XL, 2 * XL, XL)
+        column.setSpacing(L)
+        column.addWidget(self.heading)
+        column.addWidget(self.lead)
+        column.addLayout(buttons)
+        column.addSpacing(M)
+        column.addLayout(self._row)
+        column.addStretch(1)
+        area = QScrollArea(widgetResizable=True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        page.setMaximumWidth(self.app.theme.px(MOST_WIDE))
+        area.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        area.setAccessibleName(self.title)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(page)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(area)
+
     @property
     def title(self) -> str:
         return self.tr("Welcome")
+
+    def visited(self, argument: object) -> None:
+        if not self._has_looked:
+            self._has_looked = True
+            self._look()
 
     def left(self) -> None:
         if self._test is not None:
@@ -115,7 +132,7 @@ class OnboardingScreen(Screen):
         return card, column
 
     def _machine_card(self) -> QFrame:
-        found = machine(data_dir())
+        found = self._machine
         card, column = self._card(1, self.tr("This Mac") if "macOS" in found.system else self.tr("This computer"))
         for words in (
             found.chip,
@@ -132,18 +149,83 @@ class OnboardingScreen(Screen):
     def _pair_card(self) -> QFrame:
         card, column = self._card(2, self.tr("Pick a pair"))
         self.choices = QButtonGroup(self)
-        built_in = QRadioButton(BUILT_IN.title)
-        built_in.setChecked(True)
-        self.choices.addButton(built_in)
-        column.addWidget(built_in)
-        note = QLabel(self.tr("Small, built in, works without a network"), wordWrap=True)
-        note.setProperty("role", "muted")
-        column.addWidget(note)
+        self.choices.idClicked.connect(self._on_choice)
+        self._offers: list[PairRow | Suggestion | None] = []
+        self._list = QVBoxLayout()
+        self._list.setSpacing(S)
+        column.addLayout(self._list)
+        self._offer(None, BUILT_IN.title, self.tr("Small, built in, works without a network"))
+        self.choices.button(0).setChecked(True)
+        self.looking = Words(self.app.theme, self.tr("Looking for more…"), "muted")
+        column.addWidget(self.looking)
         column.addStretch(1)
+        self.use = QPushButton()
+        self.use.setProperty("role", "primary")
+        self.use.clicked.connect(self._on_use)
+        self.use.hide()
         self.more = QPushButton(self.tr("More models…"))
         self.more.clicked.connect(self._on_more)
-        column.addWidget(self.more, 0, Qt.AlignmentFlag.AlignLeft)
+        row = QHBoxLayout()
+        row.setSpacing(S)
+        row.addWidget(self.use)
+        row.addWidget(self.more)
+        row.addStretch(1)
+        column.addLayout(row)
         return card
+
+    def _offer(self, what: PairRow | Suggestion | None, title: str, note: str) -> None:
+        """None: the built-in pair."""
+        choice = QRadioButton(title)
+        self.choices.addButton(choice, len(self._offers))
+        self._offers.append(what)
+        self._list.addWidget(choice)
+        words = wrapped(self.app.theme, note, "muted")
+        words.setContentsMargins(L + S, 0, 0, S)
+        self._list.addWidget(words)
+
+    def _look(self) -> None:
+        """What is on this machine, and what would fit it."""
+        store = self._open_store(lambda _: None)
+
+        def work() -> list[PairRow]:
+            try:
+                return list(store.pairs())
+            finally:
+                store.close()
+
+        self._work.do(work, self._show_pairs, lambda _: self.looking.hide(), "slipstream-look")
+
+    def _show_pairs(self, rows: list[PairRow]) -> None:
+        self.looking.hide()
+        for row in found_here(rows):
+            size = "" if row.bytes is None else size_text(row.bytes)
+            self._offer(row, row.title, self.tr("Found on this machine, no download. {0}").format(size).rstrip())
+        names = {Size.FAST: self.tr("Fast"), Size.BALANCED: self.tr("Balanced"), Size.LARGE: self.tr("Large")}
+        for one in suggested(rows, self._machine.gpu_bytes):
+            note = self.tr("{0}: about {1} to download").format(names[one.size], size_text(one.bytes))
+            self._offer(one, one.row.title, note)
+
+    @Slot(int)
+    def _on_choice(self, number: int) -> None:
+        match self._offers[number]:
+            case Suggestion():
+                self.use.setText(self.tr("Download…"))
+            case _:
+                self.use.setText(self.tr("Load"))
+        self.use.setVisible(self._chosen() != self.app.session.choice)
+
+    def _chosen(self) -> PairChoice:
+        what = self._offers[self.choices.checkedId()]
+        return BUILT_IN if what is None else what.row.choice if isinstance(what, Suggestion) else what.choice
+
+    @Slot()
+    def _on_use(self) -> None:
+        match self._offers[self.choices.checkedId()]:
+            case Suggestion(row):
+                self.app.navigator.go("models", {"shelf": "suggested", "words": row.title})
+            case _:
+                self.app.session.load(self._chosen())
+                self.use.hide()
 
     def _ready_card(self) -> QFrame:
         card, column = self._card(3, self.tr("Ready"))
@@ -172,7 +254,7 @@ class OnboardingScreen(Screen):
     @Slot()
     def run_test(self) -> None:
         """64 tokens plainly and 64 with drafts, by the same road as every answer."""
-        self._test = SelfTest(self.app)
+        self._test = SelfTest(self.app.session)
         self.result.setText(self.tr("Measuring: the same answer twice, plainly and with drafts…"))
         self._tend()
 
@@ -182,6 +264,9 @@ class OnboardingScreen(Screen):
         if test is None or not test.take(number, event):
             return
         self._test = None
+        choice = self.app.session.choice
+        if choice is not None and test.speedup is not None and test.is_same:
+            self.app.speedups.record(choice.title, {Mode.AUTO.value: test.speedup})
         self.result.setText(self._words(test))
         self._tend()
 
@@ -246,65 +331,3 @@ class OnboardingScreen(Screen):
         self.heading.setFont(theme.font(1.8, bold=True))
         for label in self._titles:
             label.setFont(theme.font(1.1, bold=True))
-
-
-class SelfTest:
-    """The same request plainly, then with drafts. Not on the main thread's time: it only listens."""
-
-    def __init__(self, app: AppContext) -> None:
-        self._session = app.session
-        self._modes = [Mode.BASELINE, Mode.AUTO]
-        self._job: Job | None = None
-        self._tokens: list[list[int]] = []
-        self._timings: list[Timings] = []
-        self._is_cancelled = False
-        self.error = ""
-        self._next()
-
-    def take(self, number: int, event: Event) -> bool:
-        """True when the test is over."""
-        if self._job is None or number != self._job.number:
-            return False
-        match event:
-            case Delta(tokens=tokens):
-                self._tokens[-1].extend(tokens)
-            case Failed(error):
-                self.error = error.message
-                return True
-            case Done(timings=timings):
-                self._timings.append(timings)
-                if self._is_cancelled or not self._modes:
-                    return True
-                self._next()
-            case _:
-                pass
-        return False
-
-    def cancel(self) -> None:
-        self._is_cancelled = True
-        if self._job is not None:
-            self._job.cancel()
-
-    @property
-    def speedup(self) -> float | None:
-        if self._is_cancelled or len(self._timings) < 2 or not self.plain:
-            return None
-        return self.fast / self.plain
-
-    @property
-    def plain(self) -> float:
-        return self._timings[0].decode_tps
-
-    @property
-    def fast(self) -> float:
-        return self._timings[1].decode_tps
-
-    @property
-    def is_same(self) -> bool:
-        return self._tokens[0] == self._tokens[1]
-
-    def _next(self) -> None:
-        messages: Sequence[dict[str, str]] = ({"role": "user", "content": TEST_PROMPT},)
-        options = Options(max_tokens=TEST_TOKENS, mode=self._modes.pop(0), ignore_eos=True)
-        self._tokens.append([])
-        self._job = self._session.submit(Request(Chat(tuple(messages)), options), source="self-test")

@@ -9,52 +9,28 @@ from typing import ClassVar
 
 from PySide6.QtCore import QElapsedTimer, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDoubleSpinBox,
-    QFileDialog,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPlainTextEdit,
-    QProgressBar,
-    QScrollArea,
-    QSizePolicy,
-    QSpinBox,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFileDialog, QGridLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
 from slipstream.events import Loading, Status
 from slipstream.measure import report
-from slipstream.measure.prompts import DEFAULT, Question
-from slipstream.measure.race import Arm
-from slipstream.measure.verdict import Verdict
-from slipstream.types import Mode, Options
+from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN
-from slipstream_app.models.power import on_battery
-from slipstream_app.models.race import ArmProgress, ArmState, RacePlan, RaceResult, RaceRunner, Replay
+from slipstream_app.models.conditions import Conditions
+from slipstream_app.models.conditions import read as read_conditions
+from slipstream_app.models.race import RacePlan, RaceResult, RaceRunner, Replay
+from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
-from slipstream_app.theme import XS, L, M, S
+from slipstream_app.theme import L, M
 from slipstream_app.widgets.banner import Banner, Kind
-from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
-from slipstream_app.widgets.race_arm import RaceArm
+from slipstream_app.widgets.notice import Notice, Remedy
+from slipstream_app.widgets.race_arm import RaceArm, arm_name
+from slipstream_app.widgets.race_setup import RaceSetup
+from slipstream_app.widgets.race_verdict import ROLES, RaceVerdict
+from slipstream_app.widgets.saving import save_text
 
 REPAINT_MS = 50
-MAX_TOKENS, TRIALS = 128, 3
 ARM_WIDTH = 250  # at least, for one arm beside another
-COLOURS = {
-    Mode.BASELINE: "plain",
-    Mode.LOOKUP: "ngram",
-    Mode.DSPARK: "draft",
-    Mode.DFLASH: "accent",
-    Mode.MTP: "draft",
-    Mode.AUTO: "ok",
-}
-OWN = "own"
 
 
 class RaceScreen(Screen):
@@ -67,9 +43,10 @@ class RaceScreen(Screen):
         self._marks: list[str] = []
         self._others = 0  # requests that were not the race's while it ran
         self._outcome = ""  # of the race that ended without a verdict
+        self._is_on_battery = False
+        self._work = Work(self)
         self._may_disturb = False  # the user wants it although clients are connected
         self.cards: dict[Mode, RaceArm] = {}
-        self.arm_buttons: dict[Mode, QToolButton] = {}
         self.runner = RaceRunner(lambda job: app.session.put(job, "race"), self)
         self.runner.progressed.connect(self._on_progress)
         self.runner.finished.connect(self._on_finished)
@@ -81,28 +58,17 @@ class RaceScreen(Screen):
         self._play.timeout.connect(self._on_play)
         self._clock = QElapsedTimer()
 
-        column = QVBoxLayout()
-        column.setContentsMargins(L, M, L, L)
-        column.setSpacing(M)
-        column.addWidget(self._setup_panel())
-        column.addWidget(self._notice_panel())
-        column.addWidget(self._verdict_panel())
-        self._grid = QGridLayout()
-        self._grid.setSpacing(M)
-        column.addLayout(self._grid, 1)
-        column.addStretch(0)
-        for panel in (self.setup_panel, self.notice_panel, self.verdict_panel):
-            panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        inside = QWidget()
-        inside.setLayout(column)
-        area = QScrollArea()
-        area.setWidget(inside)
-        area.setWidgetResizable(True)
-        area.setFrameShape(QScrollArea.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(area)
+        self.setup = RaceSetup(app.theme)
+        self.setup.changed.connect(self._tend)
+        self.setup.arms_changed.connect(self._on_arm)
+        self.setup.start_asked.connect(self.toggle)
+        self.notice = Notice(app.theme)
+        self.verdict = RaceVerdict(app.theme)
+        self.verdict.replay_asked.connect(self.play)
+        self.verdict.copy_asked.connect(self._on_copy)
+        self.verdict.save_asked.connect(self._on_save)
+        self.verdict.use_asked.connect(self.use_winner)
+        self._lay_out()
 
         app.bus.status_changed.connect(self._on_status)
         app.bus.opened.connect(self._on_opened)
@@ -115,163 +81,45 @@ class RaceScreen(Screen):
 
     # What it is made of.
 
-    def _setup_panel(self) -> QWidget:
-        self.prompt = QComboBox()
-        self.prompt.setAccessibleName(self.tr("Prompt"))
-        names = {"code": self.tr("Code"), "maths": self.tr("Maths"), "chat": self.tr("Chat")}
-        for question in DEFAULT:
-            self.prompt.addItem(names.get(question.kind, question.kind), (question,))
-        self.prompt.addItem(self.tr("All three"), DEFAULT)
-        self.prompt.addItem(self.tr("My own…"), OWN)
-        self.prompt.currentIndexChanged.connect(self._on_prompt)
-        self.own = QPlainTextEdit()
-        self.own.setPlaceholderText(self.tr("What every arm is asked"))
-        self.own.setAccessibleName(self.tr("Your own prompt"))
-        self.own.setTabChangesFocus(True)
-        self.own.setFixedHeight(self.app.theme.px(64))
-        self.own.textChanged.connect(self._tend)
-        self.own.hide()
-        self.tokens = _spin(1, 8192, MAX_TOKENS, self.tr("Tokens of each answer"))
-        self.trials = _spin(1, 20, TRIALS, self.tr("Rounds of the race"))
-        self.seed = _spin(0, 2**31 - 1, 0, self.tr("Seed"))
-        self.temperature = QDoubleSpinBox()
-        self.temperature.setRange(0.0, 2.0)
-        self.temperature.setSingleStep(0.1)
-        self.temperature.setAccessibleName(self.tr("Temperature"))
-        self.temperature.valueChanged.connect(self._on_temperature)
-        self.seed.setEnabled(False)
-        self.thinking = QCheckBox(self.tr("Thinking"))
-        self.start = button(self.tr("Start"), "primary")
-        self.start.clicked.connect(self.toggle)
-        self._fields = QGridLayout()
-        self._fields.setHorizontalSpacing(M)
-        self._fields.setVerticalSpacing(XS)
-        self._named: list[tuple[QLabel, QWidget]] = []
-        for name, widget in (
-            (self.tr("Prompt"), self.prompt),
-            (self.tr("Tokens"), self.tokens),
-            (self.tr("Temperature"), self.temperature),
-            (self.tr("Seed"), self.seed),
-            (self.tr("Rounds"), self.trials),
-        ):
-            label = Words(self.app.theme, name, "muted", scale=0.9)
-            label.setBuddy(widget)
-            self._named.append((label, widget))
-        self._arm_row = QHBoxLayout()
-        self._arm_row.setSpacing(XS)
-        self._arm_row.addWidget(Words(self.app.theme, self.tr("Arms"), "muted", scale=0.9))
-        self._arm_row.addStretch(1)
-        self._arm_row.addWidget(self.thinking)
-        self._arm_row.addWidget(self.start)
-        self.order = Words(self.app.theme, "", "muted", scale=0.9)
-        self.setup_panel = Panel(self.app.theme)
-        self.setup_panel.body.addLayout(self._fields)
-        self.setup_panel.body.addWidget(self.own)
-        self.setup_panel.body.addLayout(self._arm_row)
-        self.setup_panel.body.addWidget(self.order)
-        return self.setup_panel
-
-    def _notice_panel(self) -> QWidget:
-        """One sentence of why it cannot start, or should not, with what to do about it."""
-        self.notice = wrapped(self.app.theme)
-        self.first = button("")
-        self.second = button("")
-        self.first.clicked.connect(self._on_first)
-        self.second.clicked.connect(self._on_second)
-        self._first: Callable[[], object] | None = None
-        self._second: Callable[[], object] | None = None
-        row = QHBoxLayout()
-        row.addWidget(self.notice, 1)
-        row.addWidget(self.first)
-        row.addWidget(self.second)
-        self.notice_panel = Panel(self.app.theme)
-        self.notice_panel.body.addLayout(row)
-        self.progress = QProgressBar()
-        self.progress.setTextVisible(False)
-        self.progress.setFixedHeight(6)
-        self.progress.setAccessibleName(self.tr("Runs done"))
-        self.progress.hide()
-        self.notice_panel.body.addWidget(self.progress)
-        return self.notice_panel
-
-    def _verdict_panel(self) -> QWidget:
-        self.grade = Words(self.app.theme, "", scale=1.25, bold=True)
-        self.sentence = wrapped(self.app.theme)
-        self.marked = wrapped(self.app.theme, "", "warn")
-        self.replay_button = button(self.tr("Replay side by side"))
-        self.copy = button(self.tr("Copy report"))
-        self.save = button(self.tr("Save…"), name=self.tr("Save the report"))
-        self.use = button(self.tr("Use the winner"), "primary")
-        self.replay_button.clicked.connect(self.play)
-        self.copy.clicked.connect(self._on_copy)
-        self.save.clicked.connect(self._on_save)
-        self.use.clicked.connect(self.use_winner)
-        row = QHBoxLayout()
-        row.setSpacing(S)
-        for widget in (self.replay_button, self.copy, self.save):
-            row.addWidget(widget)
-        row.addStretch(1)
-        row.addWidget(self.use)
-        self.verdict_panel = Panel(self.app.theme)
-        for widget in (self.grade, self.sentence, self.marked):
-            self.verdict_panel.body.addWidget(widget)
-        self.verdict_panel.body.addLayout(row)
-        self.verdict_panel.hide()
-        return self.verdict_panel
+    def _lay_out(self) -> None:
+        column = QVBoxLayout()
+        column.setContentsMargins(L, M, L, L)
+        column.setSpacing(M)
+        for panel in (self.setup, self.notice, self.verdict):
+            column.addWidget(panel)
+            panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self._grid = QGridLayout()
+        self._grid.setSpacing(M)
+        column.addLayout(self._grid, 1)
+        column.addStretch(0)
+        inside = QWidget()
+        inside.setLayout(column)
+        area = QScrollArea()
+        area.setWidget(inside)
+        area.setWidgetResizable(True)
+        area.setFrameShape(QScrollArea.Shape.NoFrame)
+        area.setAccessibleName(self.title)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(area)
 
     def _offer_arms(self) -> None:
-        """A button for each mode the loaded pair has. What was chosen stays chosen where it still exists."""
         info = self.app.session.info
         if info is not None:
-            modes = (Mode.BASELINE, *info.drafters, Mode.LOOKUP)
-            if tuple(self.arm_buttons) != modes:
-                off = {mode for mode, made in self.arm_buttons.items() if not made.isChecked()}
-                for made in self.arm_buttons.values():
-                    made.deleteLater()
-                self.arm_buttons = {}
-                for mode in modes:
-                    made = QToolButton()
-                    made.setText(self.arm_name(mode))
-                    made.setCheckable(True)
-                    made.setProperty("role", "flat")
-                    made.setAccessibleName(self.tr("Arm: {0}").format(self.arm_name(mode)))
-                    is_extra = mode is Mode.LOOKUP and len(modes) > 2
-                    made.setChecked(mode not in off and not (is_extra and mode not in off and not off))
-                    if mode is Mode.BASELINE:
-                        made.setChecked(True)
-                        made.setEnabled(False)
-                        made.setToolTip(self.tr("Plain decoding is what the others are compared with."))
-                    made.toggled.connect(self._on_arm)
-                    self.arm_buttons[mode] = made
-                    self._arm_row.insertWidget(len(self.arm_buttons), made)
+            self.setup.offer(info)
         self._lay_cards()
         self._tend()
 
-    def arm_name(self, mode: Mode) -> str:
-        names = {
-            Mode.BASELINE: self.tr("Plain"),
-            Mode.DSPARK: "DSpark",
-            Mode.DFLASH: "DFlash",
-            Mode.MTP: "MTP",
-            Mode.LOOKUP: self.tr("Lookup"),
-            Mode.AUTO: self.tr("Auto"),
-        }
-        return names.get(mode, mode.value)
-
-    @property
-    def arms(self) -> tuple[Mode, ...]:
-        return tuple(mode for mode, made in self.arm_buttons.items() if made.isChecked())
-
     def _lay_cards(self) -> None:
         """A card for each chosen arm, beside each other where there is room."""
-        if tuple(self.cards) != self.arms:
+        arms = self.setup.arms
+        if tuple(self.cards) != arms:
             for card in self.cards.values():
                 self._grid.removeWidget(card)
                 card.hide()
                 card.deleteLater()
-            self.cards = {
-                mode: RaceArm(self.app.theme, self.arm_name(mode), COLOURS.get(mode, "model")) for mode in self.arms
-            }
+            self.cards = {mode: RaceArm(self.app.theme, mode) for mode in arms}
         wide = max(1, (self.width() - 2 * L) // self.app.theme.px(ARM_WIDTH))
         count = max(1, len(self.cards))
         per_row = min(wide, count)
@@ -281,11 +129,7 @@ class RaceScreen(Screen):
             self._grid.setColumnStretch(column, 1 if column < per_row else 0)
         for number, card in enumerate(self.cards.values()):
             self._grid.addWidget(card, *divmod(number, per_row))
-        per_line = 5 if self.width() > self.app.theme.px(620) else 3
-        for number, (label, widget) in enumerate(self._named):
-            row, column = divmod(number, per_line)
-            self._fields.addWidget(label, 2 * row, column)
-            self._fields.addWidget(widget, 2 * row + 1, column)
+        self.setup.fit(self.width())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -297,78 +141,48 @@ class RaceScreen(Screen):
     # What can be done now.
 
     def commands(self) -> Mapping[str, Callable[[], object]]:
-        return {"race.toggle": self.toggle} if self.runner.is_running or self.start.isEnabled() else {}
+        can_toggle = self.runner.is_running or self.setup.start.isEnabled()
+        return {"race.toggle": self.toggle} if can_toggle else {}
 
     @Slot()
     def _tend(self, *_: object) -> None:
         """Words and switches for the state it is in."""
-        running, info = self.runner.is_running, self.app.session.info
-        self.start.setText(self.tr("Stop") if running else self.tr("Start"))
-        set_role(self.start, "" if running else "primary")
-        setup = (self.prompt, self.own, self.tokens, self.trials, self.temperature, self.thinking)
-        for widget in setup:
-            widget.setEnabled(not running)
-        self.seed.setEnabled(not running and self.temperature.value() > 0)
-        for mode, made in self.arm_buttons.items():
-            made.setEnabled(not running and mode is not Mode.BASELINE)
-        self.order.setText(
-            self.tr("Interleaved: the order rotates, so no arm always runs on a warmer machine. One warm-up each.")
-        )
-        self.progress.setVisible(running)
-        clients = self.app.server.clients
-        can_start = False
-        if running:
+        is_running = self.runner.is_running
+        self.setup.set_running(is_running)
+        if is_running:
             self._show_progress()
-        elif info is None and isinstance(self.app.session.status, Loading):
-            self._notify(self.tr("The model is loading."))
+        else:
+            self.notice.hide_progress()
+        self.setup.start.setEnabled(is_running or self._can_start())
+        self.commands_changed.emit()
+
+    def _can_start(self) -> bool:
+        """And says why not, with what to do about it."""
+        app, info, clients = self.app, self.app.session.info, self.app.server.clients
+        if info is None and isinstance(app.session.status, Loading):
+            self.notice.say(self.tr("The model is loading."))
         elif info is None:
-            load = (self.tr("Load the built-in pair"), lambda: self.app.session.load(BUILT_IN))
-            choose = (self.tr("Choose a pair…"), lambda: self.app.navigator.go("models"))
-            self._notify(self.tr("No model is loaded."), load, choose)
-        elif len(self.arms) < 2:
+            load = Remedy(self.tr("Load the built-in pair"), lambda: app.session.load(BUILT_IN))
+            choose = Remedy(self.tr("Choose a pair…"), lambda: app.navigator.go("models"))
+            self.notice.say(self.tr("No model is loaded."), load, choose)
+        elif len(self.setup.arms) < 2:
             words = self.tr("A race needs two arms: choose one beside plain.")
             if not info.drafters:
                 words = self.tr("This pair has no drafter. Lookup can race against plain, or get a drafter for it.")
-            self._notify(words, (self.tr("Get a drafter…"), lambda: self.app.navigator.go("models")))
+            self.notice.say(words, Remedy(self.tr("Get a drafter…"), lambda: app.navigator.go("models")))
         elif clients and not self._may_disturb:
-            self._notify(
+            self.notice.say(
                 self.tr("%n client(s) are being answered: results would be disturbed.", "", clients),
-                (self.tr("Stop the server"), self.app.server.stop),
-                (self.tr("Run anyway (marked)"), self._run_anyway),
+                Remedy(self.tr("Stop the server"), app.server.stop),
+                Remedy(self.tr("Run anyway (marked)"), self._run_anyway),
             )
-        elif self.prompt.currentData() == OWN and not self.own.toPlainText().strip():
-            self._notify(self.tr("Write what every arm is to be asked."))
+        elif self.setup.lacks_words:
+            self.notice.say(self.tr("Write what every arm is to be asked."))
         else:
-            can_start = True
-            battery = self.tr("On battery: speeds may be lower, and the report will say so.") if on_battery() else ""
-            self._notify(self._outcome or battery)
-        self.start.setEnabled(running or can_start)
-        self.commands_changed.emit()
-
-    def _notify(
-        self,
-        words: str,
-        first: tuple[str, Callable[[], object]] | None = None,
-        second: tuple[str, Callable[[], object]] | None = None,
-    ) -> None:
-        self.notice.say(words)
-        self._first, self._second = first and first[1], second and second[1]
-        for made, choice in ((self.first, first), (self.second, second)):
-            made.setVisible(choice is not None)
-            if choice is not None:
-                made.setText(choice[0])
-        self.notice_panel.setVisible(bool(words))
-
-    @Slot()
-    def _on_first(self) -> None:
-        if self._first is not None:
-            self._first()
-            self._tend()
-
-    @Slot()
-    def _on_second(self) -> None:
-        if self._second is not None:
-            self._second()
+            battery = self.tr("On battery: speeds may be lower, and the report will say so.")
+            self.notice.say(self._outcome or (battery if self._is_on_battery else ""))
+            return True
+        return False
 
     def _run_anyway(self) -> None:
         self._may_disturb = True
@@ -385,33 +199,23 @@ class RaceScreen(Screen):
             return
         self._tend()  # a client may have come since
         info = self.app.session.info
-        if info is None or not self.start.isEnabled():
+        if info is None or not self.setup.start.isEnabled():
             return
         self._end_replay()
         self.result = None
         self._outcome = ""
-        self.verdict_panel.hide()
+        self.verdict.hide()
         self._marks = []
         self._others = 0
         if clients := self.app.server.clients:
             self._marks.append(f"{clients} clients were connected")  # the report is in English
-        if on_battery():
-            self._marks.append("this machine ran on its battery")
         for card in self.cards.values():
-            card.show_text("")
-            card.badge.say("")
-            card.against.hide()
-            card.speed.set("–")
+            card.clear()
         self.runner.start(self.plan(), info)
         self._tend()
 
     def plan(self) -> RacePlan:
-        asked = self.prompt.currentData()
-        questions = (Question("own", self.own.toPlainText().strip()),) if asked == OWN else tuple(asked)
-        options = Options(
-            temperature=round(self.temperature.value(), 2), seed=self.seed.value(), max_tokens=self.tokens.value()
-        )
-        return RacePlan(questions, self.arms, options, self.trials.value(), self.thinking.isChecked())
+        return self.setup.plan()
 
     @Slot(int, str, object)
     def _on_opened(self, job: int, source: str, request: object) -> None:
@@ -433,36 +237,23 @@ class RaceScreen(Screen):
         words = self.tr("Run {0} of {1}, {2}").format(done, runner.total, trial)
         if runner.done == runner.total:
             words = self.tr("Comparing what they said…")
-        self._notify(words)
-        self.progress.setRange(0, runner.total)
-        self.progress.setValue(runner.done)
+        self.notice.say(words)
+        self.notice.show_progress(runner.done, runner.total)
         for arm in runner.arms:
-            card = self.cards[arm.mode]
-            card.show_text(arm.text)
-            card.state.say(self._state_words(arm))
-            if arm.tps is not None:
-                card.speed.set(f"{arm.tps:.1f}", is_stale=arm.state is not ArmState.ENDED)
-
-    def _state_words(self, arm: ArmProgress) -> str:
-        return {
-            ArmState.WAITING: self.tr("Waiting for its turn"),
-            ArmState.READING: self.tr("Reading the prompt"),
-            ArmState.WRITING: self.tr("{0} tokens").format(arm.tokens),
-            ArmState.ENDED: self.tr("{0} tokens, done").format(arm.tokens),
-        }[arm.state]
+            self.cards[arm.mode].show_progress(arm)
 
     @Slot(object)
     def _on_failed(self, error: SlipstreamError) -> None:
-        self._paint.stop()
-        self._may_disturb = False
-        self._outcome = self.tr("The race ended: {0}").format(error.message)
-        self._tend()
+        self._end_without_verdict(self.tr("The race ended: {0}").format(error.message))
 
     @Slot()
     def _on_stopped(self) -> None:
+        self._end_without_verdict(self.tr("Stopped. Nothing is concluded from part of a race."))
+
+    def _end_without_verdict(self, words: str) -> None:
         self._paint.stop()
         self._may_disturb = False
-        self._outcome = self.tr("Stopped. Nothing is concluded from part of a race.")
+        self._outcome = words
         self._tend()
 
     # The verdict.
@@ -473,90 +264,24 @@ class RaceScreen(Screen):
         self._may_disturb = False
         if self._others:
             self._marks.append(f"{self._others} other requests ran during the race")
-        self.result = replace(result, plan=replace(result.plan, marks=tuple(self._marks)))
-        self.replay = Replay(self.result.last_trial)
-        for run in self.result.last_trial:
+        marks = (*self._marks, *result.disturbances)
+        self.result = result = replace(result, plan=replace(result.plan, marks=marks))
+        self.replay = Replay(result.last_trial)
+        for run in result.last_trial:
             self.cards[run.mode].show_text(run.answer.text)
         for arm in result.race.arms:
-            self._show_arm(self.cards[arm.mode], arm)
-        self._show_verdict(self.result)
-        self._remember(self.result)
+            badge = self.verdict.badge(arm, is_winner=result.winner is arm.mode)
+            self.cards[arm.mode].show_arm(arm, badge, ROLES[arm.verdict])
+        self.verdict.show_result(result)
+        self._remember(result)
         self._tend()
 
     def _remember(self, result: RaceResult) -> None:
-        """For the list of pairs: what the fastest arm gained here."""
+        """For the list of pairs, and for whether new chats draft: what each arm gained here, or lost."""
         choice = self.app.session.choice
-        winner = next((arm for arm in result.race.arms if arm.mode is result.winner), None)
-        if choice is not None and winner is not None and winner.speedup is not None:
-            self.app.settings.remember(f"speedup/{choice.title}", f"{winner.speedup.median:.2f}×")
-
-    def _show_arm(self, card: RaceArm, arm: Arm) -> None:
-        assert self.result is not None
-        card.speed.set(f"{arm.tps.median:.1f}")
-        card.state.say(
-            self.tr("{0} tokens per round, {1} tok/s").format(f"{arm.tokens_per_round:.2f}", report.spread(arm.tps))
-        )
-        card.against.setVisible(arm.speedup is not None)
-        if arm.speedup is not None:
-            card.against.set(f"{arm.speedup.median:.2f}× ({report.spread(arm.speedup)})")
-        is_winner = self.result.winner is arm.mode
-        card.badge.say(self.tr("Fastest") if is_winner else self._grade_word(arm), _role(arm.verdict))
-
-    def _grade_word(self, arm: Arm) -> str:
-        if arm.mode is Mode.BASELINE:
-            return "" if arm.verdict is Verdict.IDENTICAL else self.tr("Does not repeat itself")
-        return self._grade(arm.verdict)
-
-    def _grade(self, verdict: Verdict) -> str:
-        return {
-            Verdict.IDENTICAL: self.tr("Identical"),
-            Verdict.TIE: self.tr("Numeric tie"),
-            Verdict.DIFFERENT: self.tr("Different"),
-        }[verdict]
-
-    def _show_verdict(self, result: RaceResult) -> None:
-        race = result.race
-        self.grade.say(self._verdict_title(result), _role(race.verdict))
-        self.sentence.say(self._verdict_words(result))
-        marks = "; ".join(result.plan.marks)
-        self.marked.say(self.tr("Marked: {0}.").format(marks) if marks else "")
-        self.marked.setVisible(bool(marks))
-        winner = result.winner
-        self.use.setVisible(winner is not None)
-        if winner is not None:
-            self.use.setText(self.tr("Use {0}").format(self.arm_name(winner)))
-        self.verdict_panel.show()
-
-    def _verdict_title(self, result: RaceResult) -> str:
-        race = result.race
-        if race.verdict is not Verdict.IDENTICAL:
-            return self._grade(race.verdict)
-        tokens = sum(len(run.answer.tokens) for run in result.last_trial if run.mode is Mode.BASELINE)
-        pairs = [1 for arm in race.arms for _ in arm.comparisons if arm.mode is not Mode.BASELINE]
-        return self.tr("Identical output, {0} tokens, {1} of {1} comparisons").format(tokens, len(pairs))
-
-    def _verdict_words(self, result: RaceResult) -> str:
-        race = result.race
-        where = "; ".join(report.differences(race))
-        if race.repeats is Verdict.DIFFERENT:
-            words = self.tr(
-                "Plain decoding does not repeat itself on this machine, so no arm can be held to it and no speed-up is "
-                "claimed. {0}"
-            )
-            return words.format(where)
-        if race.verdict is Verdict.DIFFERENT:
-            return self.tr("An arm said something else, so no speed-up is claimed. Please report this. {0}").format(
-                where
-            )
-        speeds = [
-            f"{self.arm_name(arm.mode)} {arm.speedup.median:.2f}× ({report.spread(arm.speedup)})"
-            for arm in race.arms
-            if arm.speedup is not None
-        ]
-        if race.verdict is Verdict.TIE:
-            where = self.tr("Where they part, the two best choices were closer than rounding: {0}.").format(where)
-            return f"{' · '.join(speeds)}\n{where}"
-        return " · ".join(speeds)
+        if choice is not None and result.claims_speed:
+            arms = [arm for arm in result.race.arms if arm.speedup is not None]
+            self.app.speedups.record(choice.title, {arm.mode.value: arm.speedup.median for arm in arms if arm.speedup})
 
     # The replay.
 
@@ -572,7 +297,7 @@ class RaceScreen(Screen):
             self._show_replay(self.replay.seconds)
             return
         self._clock.start()
-        self.replay_button.setText(self.tr("Stop the replay"))
+        self.verdict.set_replaying(True)
         self._play.start()
         self._on_play()
 
@@ -587,19 +312,17 @@ class RaceScreen(Screen):
     def _show_replay(self, seconds: float) -> None:
         assert self.replay is not None
         for run, (text, tokens) in zip(self.replay.runs, self.replay.at(seconds), strict=True):
-            card = self.cards[run.mode]
-            card.show_text(text)
             shown = min(seconds, run.steps[-1].at_s if run.steps else 0.0)
-            card.state.say(self.tr("{0} tokens after {1} s").format(tokens, f"{shown:.1f}"))
+            self.cards[run.mode].show_replay(text, tokens, shown)
         self._outcome = self.tr("Replay of separate runs: they did not run at the same time.")
-        self._notify(self._outcome)
+        self.notice.say(self._outcome)
 
     def _end_replay(self) -> None:
         if self._play.isActive():
             self._play.stop()
             assert self.replay is not None
             self._show_replay(self.replay.seconds)
-        self.replay_button.setText(self.tr("Replay side by side"))
+        self.verdict.set_replaying(False)
 
     # The report, and the winner.
 
@@ -621,13 +344,7 @@ class RaceScreen(Screen):
             self.save_to(Path(file))
 
     def save_to(self, file: Path) -> None:
-        try:
-            file.write_text(self.report_text(as_json=file.suffix == ".json"), encoding="utf-8")
-        except OSError as error:
-            words = self.tr("{0} could not be written: {1}").format(file.name, error.strerror or str(error))
-            self.app.banners.show(Banner("race.report", Kind.ERROR, words))
-        else:
-            self.app.banners.show(Banner("race.report", Kind.INFO, self.tr("Saved to {0}").format(file)))
+        save_text(self.app.banners, file, self.report_text(as_json=file.suffix == ".json"))
 
     @Slot()
     def use_winner(self) -> None:
@@ -643,11 +360,11 @@ class RaceScreen(Screen):
             from slipstream.store import demo  # it imports MLX, which is loaded by now, on the engine's thread
 
             folder = str(demo.drafters()[winner])
-            title = f"{choice.title.partition(' + ')[0]} + {self.arm_name(winner)}"
+            title = f"{choice.title.partition(' + ')[0]} + {arm_name(winner)}"
             self.app.session.load(replace(choice, title=title, drafters=(folder,)))
-        words = self.tr("New chats use {0}.").format(self.arm_name(winner))
+        words = self.tr("New chats use {0}.").format(arm_name(winner))
         if is_second and choice.target is not None:
-            words = self.tr("Choose {0} as this pair's drafter.").format(self.arm_name(winner))
+            words = self.tr("Choose {0} as this pair's drafter.").format(arm_name(winner))
             self.app.navigator.go("models")
         self.app.banners.show(Banner("race.winner", Kind.INFO, words))
 
@@ -660,30 +377,25 @@ class RaceScreen(Screen):
     @Slot()
     def _on_arm(self) -> None:
         self._end_replay()
-        self.verdict_panel.hide()
+        self.verdict.hide()
         self.result = self.replay = None
         self._outcome = ""
         self._lay_cards()
         self._tend()
 
-    @Slot()
-    def _on_prompt(self) -> None:
-        self.own.setVisible(self.prompt.currentData() == OWN)
-        self._tend()
-
-    @Slot()
-    def _on_temperature(self) -> None:
-        self.seed.setEnabled(self.temperature.value() > 0)
-
     def visited(self, argument: object) -> None:
         """`argument`: a prompt to race with."""
         if isinstance(argument, str) and argument and not self.runner.is_running:
-            self.own.setPlainText(argument)
-            self.prompt.setCurrentIndex(self.prompt.count() - 1)
+            self.setup.ask(argument)
         self._tend()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self._tend()
+        self._work.do(read_conditions, self._on_conditions, lambda _: None, "slipstream-conditions")
+
+    def _on_conditions(self, found: Conditions) -> None:
+        self._is_on_battery = found.on_battery
         self._tend()
 
     def hideEvent(self, event: QHideEvent) -> None:
@@ -698,15 +410,3 @@ class RaceScreen(Screen):
     def closing(self) -> None:
         self._end_replay()
         self.runner.close()
-
-
-def _spin(low: int, high: int, value: int, name: str) -> QSpinBox:
-    made = QSpinBox()
-    made.setRange(low, high)
-    made.setValue(value)
-    made.setAccessibleName(name)
-    return made
-
-
-def _role(verdict: Verdict) -> str:
-    return {Verdict.IDENTICAL: "ok", Verdict.TIE: "warn", Verdict.DIFFERENT: "bad"}[verdict]

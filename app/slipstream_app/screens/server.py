@@ -28,6 +28,7 @@ from slipstream.errors import SlipstreamError
 from slipstream_app import log
 from slipstream_app.bridge.server import ServerOn, ServerRefused, ServerStarting, ServerState
 from slipstream_app.models.agents import AgentDesk, Served
+from slipstream_app.models.recent import last_pair
 from slipstream_app.models.server_options import local_address, new_key, next_free, server_options, who_listens
 from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
@@ -114,7 +115,15 @@ class ServerScreen(Screen):
         if isinstance(self.app.server.state, ServerOn | ServerStarting):
             self.app.server.stop()
         else:
-            self.app.server.start(server_options(self.app.settings))
+            self._start()
+
+    def _start(self) -> None:
+        self.app.server.start(server_options(self.app.settings, self._last_pair))
+
+    @property
+    def _last_pair(self) -> str:
+        """The title of what a request would have loaded."""
+        return last_pair(self.app.settings).title
 
     @Slot(object)
     def _on_server(self, state: ServerState) -> None:
@@ -145,7 +154,7 @@ class ServerScreen(Screen):
     def _use_free_port(self) -> None:
         if self._free_port is not None:
             self.app.settings.set("server/port", self._free_port)
-            self.app.server.start(server_options(self.app.settings))
+            self._start()
 
     @Slot()
     def _refresh(self, *_: object) -> None:
@@ -189,7 +198,9 @@ class ServerScreen(Screen):
         else:
             out.append(self.tr("Coding agents and other programs on this machine can use the loaded model through it."))
         info = self.app.session.info
-        if info is None:
+        if info is None and settings.flag("server/load_on_request"):
+            out.append(self.tr("No model is loaded: the first request loads {0}.").format(self._last_pair))
+        elif info is None:
             out.append(self.tr("No model is loaded: requests are refused until one is."))
         else:
             out.append(self.tr("Model: {0}").format(info.name))
@@ -316,6 +327,9 @@ class ServerScreen(Screen):
         self.at_start = QCheckBox(self.tr("Start the server when Slipstream is opened"))
         self.at_start.setChecked(settings.flag("server/at_start"))
         self.at_start.toggled.connect(partial(settings.set, "server/at_start"))
+        self.load_on_request = QCheckBox(self.tr("Load the last pair when a request comes"))
+        self.load_on_request.setChecked(settings.flag("server/load_on_request"))
+        self.load_on_request.toggled.connect(partial(settings.set, "server/load_on_request"))
         key_row = QHBoxLayout()
         for widget in (self.key, self.show_key, self.copy_key, self.make_key):
             key_row.addWidget(widget)
@@ -328,6 +342,7 @@ class ServerScreen(Screen):
         form.addRow(self.tr("Key"), key_row)
         form.addRow(self.tr("Web pages"), self.origins)
         form.addRow("", self.at_start)
+        form.addRow("", self.load_on_request)
         panel = Panel(self.app.theme)
         panel.body.addLayout(form)
         panel.body.addWidget(self.option_note)
@@ -407,6 +422,8 @@ class ServerScreen(Screen):
                 self.origins.setText(settings.text(key))
             case "server/at_start":
                 self.at_start.setChecked(settings.flag(key))
+            case "server/load_on_request":
+                self.load_on_request.setChecked(settings.flag(key))
             case "server/keep_text":
                 self.keep_text.setChecked(settings.flag(key))
                 self._apply_keep_text()

@@ -25,23 +25,32 @@ from PySide6.QtWidgets import (
 
 from slipstream.store.paths import data_dir
 from slipstream_app import mac
+from slipstream_app.models.conditions import Conditions, Level
+from slipstream_app.models.conditions import read as read_conditions
 from slipstream_app.models.memory import peak_bytes, weights_bytes
+from slipstream_app.models.sizes import share_text, size_text
 from slipstream_app.models.telemetry import ALL, Figures, RoundPoint, Telemetry, rounds_csv
 from slipstream_app.models.telemetry_history import KEPT_DAYS, DayRow, history_csv
+from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
+from slipstream_app.settings import Detail
 from slipstream_app.theme import L, M, S
-from slipstream_app.widgets.banner import Banner, Kind
-from slipstream_app.widgets.charts import CostChart, PositionChart, RoundStrip, SpeedChart
-from slipstream_app.widgets.panel import Figure, Panel, Words, button, wrapped
+from slipstream_app.widgets.charts import PositionChart, RoundStrip
+from slipstream_app.widgets.live_figures import LiveFigures
+from slipstream_app.widgets.panel import Panel, Words, button
 from slipstream_app.widgets.peak_bar import Part, StackBar
+from slipstream_app.widgets.plots import CostChart, SpeedChart
+from slipstream_app.widgets.saving import save_text
 from slipstream_app.widgets.sections import Sections
+from slipstream_app.widgets.speed_verdict import SpeedVerdict
 
 logger = logging.getLogger(__name__)
 
 REPAINT_MS = 100
 SHOWN_ROUNDS = 400
 NARROW = 680  # below it the charts stand in one column
-FEW_KEPT = 0.3
+CONDITIONS_MS = 5000
+SHOWN_CHARTS = {Detail.SIMPLE: 1, Detail.STANDARD: 3, Detail.EXPERT: 4}
 NOW, SESSION, HISTORY = range(3)
 
 
@@ -60,6 +69,9 @@ class TelemetryScreen(Screen):
         self.paints = 0
         self._timer = QTimer(self, interval=REPAINT_MS)
         self._timer.timeout.connect(self._on_tick)
+        self._work = Work(self)
+        self._conditions_timer = QTimer(self, interval=CONDITIONS_MS)
+        self._conditions_timer.timeout.connect(self._ask_conditions)
 
         self.sections = Sections(self.tr("Period"), (self.tr("Now"), self.tr("Session"), self.tr("History")))
         self.sections.chosen.connect(self._on_section)
@@ -91,6 +103,7 @@ class TelemetryScreen(Screen):
         app.bus.opened.connect(self._wake)
         app.bus.status_changed.connect(self._wake)
         app.speeds.read.connect(self._on_history)
+        app.settings.changed.connect(self._on_setting)
         self._arrange()
 
     @property
@@ -101,14 +114,7 @@ class TelemetryScreen(Screen):
 
     def _now_page(self) -> QWidget:
         theme = self.app.theme
-        self.speed = Figure(theme, self.tr("tok/s"), "0000.0")
-        self.per_round = Figure(theme, self.tr("tokens per round"), "00.00")
-        self.accepted = Figure(theme, self.tr("of drafts accepted"), "100 %")
-        self.ttft = Figure(theme, self.tr("to first token"), "000.0 s")
-        self.cached = Figure(theme, self.tr("of prompts cached"), "100 %")
-        self.figures = (self.speed, self.per_round, self.accepted, self.ttft, self.cached)
-        self._figure_grid = QGridLayout()
-        self._figure_grid.setHorizontalSpacing(L)
+        self.figures = LiveFigures(theme)
         self.state = Words(theme, "", "muted")
         self.chart = SpeedChart(theme)
         self.positions = PositionChart(theme)
@@ -119,18 +125,17 @@ class TelemetryScreen(Screen):
         self.memory = StackBar(theme, self.tr("Memory"))
         memory = Panel(theme, self.tr("Memory"))
         memory.body.addWidget(self.memory)
-        self.verdict = wrapped(theme)
-        self.verdict.setAccessibleName(self.tr("Verdict"))
-        verdict = Panel(theme, self.tr("Verdict"))
-        verdict.body.addWidget(self.verdict)
+        self.conditions = Words(theme, "", "muted")
+        memory.body.addWidget(self.conditions)
+        self.verdict = SpeedVerdict(theme)
 
         inside = QWidget()
         column = QVBoxLayout(inside)
         column.setContentsMargins(0, 0, 0, L)
         column.setSpacing(M)
-        column.addLayout(self._figure_grid)
+        column.addWidget(self.figures)
         column.addWidget(self.state)
-        column.addWidget(verdict)
+        column.addWidget(self.verdict)
         column.addLayout(self._grid)
         column.addWidget(memory)
         column.addStretch(1)
@@ -183,17 +188,16 @@ class TelemetryScreen(Screen):
     def _arrange(self) -> None:
         """Two columns of charts where there is room for them."""
         is_narrow = self.width() < NARROW * self.app.theme.zoom / 100
+        shown = SHOWN_CHARTS[self.app.settings.detail]
         charts = (self.chart, self.positions, self.strip, self.costs)
         for number, chart in enumerate(charts):
             row, column = (number, 0) if is_narrow else divmod(number, 2)
-            self._grid.addWidget(chart, row, column)
+            is_last_alone = not is_narrow and number == shown - 1 and column == 0
+            self._grid.addWidget(chart, row, column, 1, 2 if is_last_alone else 1)
+            chart.setVisible(number < shown)
         self._grid.setColumnStretch(0, 3)
         self._grid.setColumnStretch(1, 0 if is_narrow else 2)
-        needed = sum(figure.width() + L for figure in self.figures)
-        per_row = 5 if needed < self.width() - 2 * L else 3
-        for number, figure in enumerate(self.figures):
-            self._figure_grid.addWidget(figure, *divmod(number, per_row))
-        self._figure_grid.setColumnStretch(5, 1)
+        self.figures.fit(self.width() - 2 * L)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -204,16 +208,24 @@ class TelemetryScreen(Screen):
 
     # When to paint.
 
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        if key == "general/detail":
+            self._arrange()
+
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._wake()
+        self._ask_conditions()
+        self._conditions_timer.start()
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self._timer.stop()
+        self.left()
 
     def left(self) -> None:
         self._timer.stop()
+        self._conditions_timer.stop()
 
     def visited(self, argument: object) -> None:
         self._wake()
@@ -255,23 +267,14 @@ class TelemetryScreen(Screen):
             return
         chosen = self._chosen
         figures = self._telemetry.figures(chosen)
-        self._show_figures(figures)
+        self.figures.show_source(self._telemetry, chosen)
+        self.state.say(self._state_words())
         self.chart.show_points(self._telemetry.speed_line(chosen), self._telemetry.plain_tps)
         rounds = list(self._telemetry.rounds(chosen))[-SHOWN_ROUNDS:]
         self._show_rounds(figures, rounds)
-        self.verdict.say(self._verdict(figures))
+        self.verdict.judge(figures, self._telemetry.plain_tps)
+        self.costs.show_points(self.app.session.costs)
         self._show_memory()
-
-    def _show_figures(self, figures: Figures) -> None:
-        is_idle = not self._telemetry.running
-        tps = self._telemetry.live_tps(self._chosen)
-        last = figures.last
-        self.speed.set("–" if tps is None else f"{tps:.1f}", is_stale=is_idle)
-        self.per_round.set(_number(figures.tokens_per_round, "{:.2f}"), is_stale=is_idle)
-        self.accepted.set(_share(figures.accepted_share), is_stale=is_idle)
-        self.ttft.set("–" if last is None else f"{last.ttft_s:.2f} s", is_stale=is_idle)
-        self.cached.set(_share(figures.cached_share), is_stale=is_idle)
-        self.state.say(self._state_words())
 
     def _state_words(self) -> str:
         if self.freeze.isChecked():
@@ -297,36 +300,42 @@ class TelemetryScreen(Screen):
         self.positions.show_shares(figures.by_position)
         self.strip.show_rounds(rounds, figures.by_letter)
 
-    def _verdict(self, figures: Figures) -> str:
-        """One sentence of cause. Nothing is guessed: what was not measured is not said."""
-        last, plain = figures.last, self._telemetry.plain_tps
-        if not figures.rounds:
-            return self.tr("Nothing to judge yet.")
-        if not figures.drafted:
-            return self.tr("Plain decoding: one token for each pass over the model.")
-        share, per_round = figures.accepted_share or 0.0, figures.tokens_per_round or 0.0
-        if share < FEW_KEPT:
-            return self.tr(
-                "Few drafts are kept ({0}): this text surprises the drafter. Code and rewriting suit it better."
-            ).format(f"{share:.0%}")
-        if plain and last is not None and last.tokens_per_round > 1:
-            return self.tr(
-                "{0} times as fast as plain decoding on this machine ({1} tok/s): {2} tokens a pass."
-            ).format(f"{last.decode_tps / plain:.2f}", f"{plain:.1f}", f"{per_round:.2f}")
-        words = self.tr("{0} tokens for each pass over the model, where plain decoding gets one.")
-        if not plain:
-            words += " " + self.tr("How fast plain decoding is here was not measured yet: run a Race.")
-        return words.format(f"{per_round:.2f}")
-
     def _show_memory(self) -> None:
-        info = self.app.session.info
+        info, prompts = self.app.session.info, self.app.session.prompts
         path = "" if info is None else info.path
         if path != self._weights[0]:
             self._weights = (path, weights_bytes(Path(path)) if path else 0)
         weights = self._weights[1]
-        rest = max(0, peak_bytes() - weights)
-        parts = (Part(self.tr("weights"), weights, "model"), Part(self.tr("rest of this process, peak"), rest, "draft"))
+        status = None if prompts is None else prompts.status
+        kept = 0 if status is None else status.ram_bytes
+        rest = max(0, peak_bytes() - weights - kept)
+        parts = (
+            Part(self.tr("weights"), weights, "model"),
+            Part(self.tr("kept prompts"), kept, "ngram"),
+            Part(self.tr("rest of this process, peak"), rest, "draft"),
+        )
         self.memory.show_parts(parts, self._machine.gpu_bytes, self.tr("limit"))
+
+    # Heat, pressure, swap.
+
+    @Slot()
+    def _ask_conditions(self) -> None:
+        self._work.do(read_conditions, self._show_conditions, lambda _: None, "slipstream-conditions")
+
+    def _show_conditions(self, found: Conditions) -> None:
+        levels = {Level.NOMINAL: self.tr("nominal"), Level.RAISED: self.tr("raised"), Level.HIGH: self.tr("high")}
+        told: list[str] = []
+        if found.thermal is not None:
+            told.append(self.tr("Heat: {0}").format(levels[found.thermal]))
+        if found.pressure is not None:
+            told.append(self.tr("Memory pressure: {0}").format(levels[found.pressure]))
+        if found.swap_bytes is not None:
+            told.append(self.tr("Swap: {0}").format(size_text(found.swap_bytes)))
+        if found.on_battery:
+            told.append(self.tr("On battery"))
+        is_calm = found.is_calm and found.pressure in (None, Level.NOMINAL)
+        self.conditions.say(" · ".join(told), "muted" if is_calm else "warn")
+        self.conditions.setVisible(bool(told))
 
     def _show_session(self) -> None:
         rows: list[tuple[str, ...]] = []
@@ -337,10 +346,10 @@ class TelemetryScreen(Screen):
                     self.source_name(source) if source else self.tr("All"),
                     f"{figures.requests:,}",
                     f"{figures.prompt_tokens:,}",
-                    _share(figures.cached_share),
+                    share_text(figures.cached_share),
                     f"{figures.output_tokens:,}",
                     _number(figures.tokens_per_round, "{:.2f}"),
-                    _share(figures.accepted_share),
+                    share_text(figures.accepted_share),
                     "–" if figures.last is None else f"{figures.last.decode_tps:.1f}",
                 )
             )
@@ -395,7 +404,7 @@ class TelemetryScreen(Screen):
                 f"{row.tokens:,}",
                 _number(row.tps_median, "{:.1f}"),
                 _number(row.tps_p10, "{:.1f}"),
-                _share(row.cached_share),
+                share_text(row.cached_share),
             )
             for row in days
         ]
@@ -425,13 +434,7 @@ class TelemetryScreen(Screen):
         """The rounds of the chosen source, or the history when that is shown."""
         is_history = self.sections.index == HISTORY
         text = history_csv(self._days) if is_history else rounds_csv(self._telemetry.rounds(self._chosen))
-        try:
-            file.write_text(text, encoding="utf-8")
-        except OSError as error:
-            words = self.tr("{0} could not be written: {1}").format(file.name, error.strerror or str(error))
-            self.app.banners.show(Banner("export", Kind.ERROR, words))
-        else:
-            self.app.banners.show(Banner("export", Kind.INFO, self.tr("Exported to {0}").format(file)))
+        save_text(self.app.banners, file, text)
 
 
 def _table(heads: tuple[str, ...], name: str) -> QTableWidget:
@@ -462,10 +465,6 @@ def _fill(table: QTableWidget, rows: list[tuple[str, ...]]) -> None:
                 table.setItem(row, column, item)
             if item.text() != text:
                 item.setText(text)
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0%}"
 
 
 def _number(value: float | None, form: str) -> str:

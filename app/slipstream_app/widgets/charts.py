@@ -1,71 +1,20 @@
-"""Charts of the rounds. Each has a table with the same numbers, for VoiceOver and for whoever prefers to read them.
-
-pyqtgraph is imported on a thread when the first chart that needs it is shown: it takes seconds, behind a skeleton.
-"""
+"""Charts of the rounds. Each has a table with the same numbers, for VoiceOver and for whoever prefers to read them."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QShowEvent
-from PySide6.QtWidgets import (
-    QHeaderView,
-    QSizePolicy,
-    QStackedLayout,
-    QTableWidget,
-    QTableWidgetItem,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHeaderView, QStackedLayout, QTableWidget, QTableWidgetItem, QToolButton, QWidget
 
-from slipstream_app.models.telemetry import DRAFTER, MODEL, NGRAM, WINDOW_S, RoundPoint
+from slipstream_app.models.sizes import share_text
+from slipstream_app.models.telemetry import DRAFTER, MODEL, NGRAM, RoundPoint
 from slipstream_app.theme import Theme
-from slipstream_app.widgets.panel import Panel, Words, wrapped
-
-if TYPE_CHECKING:
-    import pyqtgraph
+from slipstream_app.widgets.panel import Panel, wrapped
 
 LETTER_COLOURS = {DRAFTER: "draft", NGRAM: "ngram", MODEL: "model"}
 _HEIGHT = 215
-
-
-class _Plots(QObject):
-    """Imports pyqtgraph once, off the main thread, and says when it is there."""
-
-    ready = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.module: Any = None  # Any: pyqtgraph has no types
-        self._thread: threading.Thread | None = None
-
-    def ask(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._load, name="slipstream-plots", daemon=True)
-            self._thread.start()
-        elif self.module is not None:
-            self.ready.emit()
-
-    def _load(self) -> None:
-        import pyqtgraph
-
-        pyqtgraph.setConfigOptions(antialias=True)
-        self.module = pyqtgraph
-        self.ready.emit()
-
-
-_plots: list[_Plots] = []
-
-
-def plots() -> _Plots:
-    """Made when first asked for: a QObject needs an application."""
-    if not _plots:
-        _plots.append(_Plots())
-    return _plots[0]
 
 
 class Chart(Panel):
@@ -139,145 +88,6 @@ class Chart(Panel):
                     item.setText(text)
 
 
-class PlotChart(Chart):
-    """A chart in pyqtgraph; a skeleton stands there until that is loaded."""
-
-    def __init__(self, theme: Theme, title: str, heads: Sequence[str], parent: QWidget | None = None) -> None:
-        super().__init__(theme, title, heads, parent)
-        self.plot: pyqtgraph.PlotWidget | None = None
-        theme.changed.connect(self.recolour)
-        self._column = QVBoxLayout(self.picture)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._skeleton = Words(theme, self.tr("Loading charts…"), "muted")
-        self._skeleton.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._column.addWidget(self._skeleton)
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        if self.plot is None:
-            plots().ready.connect(self._on_ready, Qt.ConnectionType.UniqueConnection)
-            plots().ask()
-
-    @Slot()
-    def _on_ready(self) -> None:
-        if self.plot is not None:
-            return
-        pg = plots().module
-        self.plot = pg.PlotWidget()
-        plot: Any = self.plot  # Any: pyqtgraph has no types
-        plot.setMenuEnabled(False)
-        plot.setMouseEnabled(False, False)
-        plot.hideButtons()
-        plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        plot.setFrameShape(plot.Shape.NoFrame)
-        plot.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
-        self._column.removeWidget(self._skeleton)
-        self._skeleton.hide()
-        self._column.addWidget(plot)
-        self.build(pg, plot)
-        self.recolour()
-
-    def build(self, pg: Any, plot: Any) -> None:
-        """Make the curves. Called once."""
-        raise NotImplementedError
-
-    @Slot()
-    def recolour(self) -> None:
-        plot: Any = self.plot
-        if plot is not None:
-            plot.setBackground(self.theme.color("surface"))
-            for side in ("left", "bottom"):
-                axis = plot.getAxis(side)
-                axis.setPen(QPen(self.theme.color("border")))
-                axis.setTextPen(self.theme.color("muted"))
-                axis.setTickFont(self.theme.font(0.85))
-            self.colour()
-
-    def colour(self) -> None:
-        """Give the curves the theme's colours."""
-
-
-class SpeedChart(PlotChart):
-    """Tokens in each second of the last minute, and plain decoding's speed where it was measured."""
-
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        self._curve: Any = None
-        self._plain: Any = None
-        self._points: list[tuple[float, float]] = []
-        self._plain_tps: float | None = None
-        heads = (self.tr("Seconds ago"), self.tr("Tokens per second"))
-        super().__init__(theme, self.tr("Speed, 60 s"), heads, parent)
-
-    def build(self, pg: Any, plot: Any) -> None:
-        plot.setXRange(-WINDOW_S, 0, padding=0)
-        plot.setLimits(yMin=0)
-        plot.getAxis("left").setWidth(44)
-        self._curve = plot.plot([], [])
-        self._plain = pg.InfiniteLine(angle=0, label="", labelOpts={"position": 0.12, "anchors": [(0, 1), (0, 1)]})
-        self._plain.setVisible(False)
-        plot.addItem(self._plain)
-        self.show_points(self._points, self._plain_tps)
-
-    def colour(self) -> None:
-        if self._curve is not None:
-            pen = QPen(self.theme.color("draft"), 2)
-            pen.setCosmetic(True)
-            self._curve.setPen(pen)
-            dashes = QPen(self.theme.color("plain"), 1, Qt.PenStyle.DashLine)
-            dashes.setCosmetic(True)
-            self._plain.setPen(dashes)
-            self._plain.label.setColor(self.theme.color("plain"))
-
-    def show_points(self, points: list[tuple[float, float]], plain_tps: float | None) -> None:
-        """`plain_tps`: None where it was not measured; then no line is drawn."""
-        self._points, self._plain_tps = points, plain_tps
-        rows = [(f"{abs(at):.0f}", f"{tps:.1f}") for at, tps in reversed(points)]
-        top = max((tps for _, tps in points), default=0.0)
-        self.describe(self.tr("Up to {0} tokens per second in the last minute").format(f"{top:.1f}"), rows)
-        if self._curve is None:
-            return
-        self._curve.setData([at for at, _ in points], [tps for _, tps in points])
-        self._plain.setVisible(plain_tps is not None)
-        if plain_tps is not None:
-            self._plain.setValue(plain_tps)
-            self._plain.label.setFormat(self.tr("plain: {0}").format(f"{plain_tps:.1f}"))
-        assert self.plot is not None
-        plot: Any = self.plot
-        plot.setYRange(0, max(top, plain_tps or 0.0, 1.0) * 1.15, padding=0)
-
-
-class CostChart(PlotChart):
-    """Milliseconds of one verification by how many tokens it checks, as calibration measured it."""
-
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        self._curve: Any = None
-        self._points: list[tuple[int, float]] = []
-        heads = (self.tr("Tokens"), self.tr("Milliseconds"))
-        super().__init__(theme, self.tr("Cost: verify ms by width"), heads, parent)
-        self.say(self.tr("Not measured on this machine yet."))
-
-    def build(self, pg: Any, plot: Any) -> None:
-        plot.getAxis("left").setWidth(44)
-        self._curve = plot.plot([], [], symbol="o", symbolSize=6)
-        self.show_points(self._points)
-
-    def colour(self) -> None:
-        if self._curve is not None:
-            pen = QPen(self.theme.color("model"), 2)
-            pen.setCosmetic(True)
-            self._curve.setPen(pen)
-            self._curve.setSymbolBrush(self.theme.color("model"))
-            self._curve.setSymbolPen(pen)
-
-    def show_points(self, points: list[tuple[int, float]]) -> None:
-        self._points = points
-        self.say("" if points else self.tr("Not measured on this machine yet."))
-        rows = [(str(width), f"{ms:.2f}") for width, ms in points]
-        self.describe(self.tr("The cost of a verification at {0} widths").format(len(points)), rows)
-        if self._curve is not None:
-            self._curve.setData([width for width, _ in points], [ms for _, ms in points])
-
-
 class PaintedChart(Chart):
     """A chart simple enough for QPainter."""
 
@@ -319,7 +129,7 @@ class PositionChart(PaintedChart):
 
     def show_shares(self, shares: tuple[float, ...]) -> None:
         self._shares = shares
-        rows = [(str(position), f"{share:.0%}") for position, share in enumerate(shares, 1)]
+        rows = [(str(position), share_text(share)) for position, share in enumerate(shares, 1)]
         said = ", ".join(f"{position}: {share}" for position, share in rows)
         self.describe(self.tr("Kept by position: {0}").format(said or self.tr("nothing yet")), rows)
         self.picture.update()
@@ -348,7 +158,7 @@ class PositionChart(PaintedChart):
             painter.setBrush(self.theme.color("draft"))
             painter.drawRoundedRect(QRectF(track.left(), track.top(), track.width() * share, track.height()), 3, 3)
             painter.setPen(self.theme.color("text"))
-            painter.drawText(cell, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{share:.0%}")
+            painter.drawText(cell, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, share_text(share))
 
 
 class RoundStrip(PaintedChart):
@@ -365,7 +175,7 @@ class RoundStrip(PaintedChart):
         total = sum(by_letter.values())
         self._shares = {letter: by_letter.get(letter, 0) / total for letter in LETTER_COLOURS} if total else {}
         names = self.names()
-        said = ", ".join(f"{names[letter]} {share:.0%}" for letter, share in self._shares.items())
+        said = ", ".join(f"{names[letter]} {share_text(share)}" for letter, share in self._shares.items())
         rows = [
             (str(len(rounds) - index), names[point.letter], str(point.drafted), str(point.accepted))
             for index, point in enumerate(reversed(rounds))
@@ -384,7 +194,7 @@ class RoundStrip(PaintedChart):
         for letter, colour in LETTER_COLOURS.items():  # the legend
             text = f"{letter} {names[letter]}"
             if letter in self._shares:
-                text += f" {self._shares[letter]:.0%}"
+                text += f" {share_text(self._shares[letter])}"
             wide = painter.fontMetrics().horizontalAdvance(text)
             painter.setPen(self.theme.color(colour))
             legend = QRectF(left, area.bottom() - line, wide, line)

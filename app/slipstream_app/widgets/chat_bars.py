@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QWidget
 
+from slipstream_app.history import Message
 from slipstream_app.theme import M, S, Theme
 from slipstream_app.widgets.panel import Words, button
 
@@ -26,12 +29,28 @@ class FindBar(QFrame):
         row.setContentsMargins(M, S, M, S)
         for widget in (self.words, self.note, done):
             row.addWidget(widget)
+        self._found: int | None = None  # shown last
         self.hide()
 
     def open(self) -> None:
         self.show()
         self.words.setFocus()
         self.words.selectAll()
+
+    @property
+    def wanted(self) -> str:
+        return self.words.text().strip().lower()
+
+    def next_in(self, path: Sequence[Message]) -> int | None:
+        """The next message with the words, round and round."""
+        hits = [message.id for message in path if self.wanted in message.text.lower()]
+        if not hits:
+            self.note.say(self.tr("Nothing found"))
+            return None
+        at = (hits.index(self._found) + 1) % len(hits) if self._found in hits else 0
+        self._found = hits[at]
+        self.note.say(self.tr("{0} of {1}").format(at + 1, len(hits)))
+        return self._found
 
 
 class OfferBar(QFrame):

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import mimetypes
+from math import ceil
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QContextMenuEvent, QGuiApplication, QTextCursor, QTextOption, QWheelEvent
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFontMetricsF,
+    QGuiApplication,
+    QTextCursor,
+    QTextOption,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QToolButton, QWidget
 
 from slipstream_app.highlight import Highlighter
@@ -64,7 +73,8 @@ class CodeText(QPlainTextEdit):
         lines = self.document().size().height()  # in lines, for this kind of document
         bar = self.horizontalScrollBar()
         needs_bar = bar.maximum() > 0
-        return int(lines * self.fontMetrics().lineSpacing() + 1) + (bar.sizeHint().height() if needs_bar else 0)
+        line = ceil(QFontMetricsF(self.font()).lineSpacing())  # Qt lays each line out in whole pixels
+        return int(lines * line + 1) + (bar.sizeHint().height() if needs_bar else 0)
 
     def contextMenuEvent(self, e: QContextMenuEvent) -> None:
         self.menu_asked.emit(e.globalPos())
@@ -160,7 +170,17 @@ class CodeCard(Part):
         ending = _ENDINGS.get(self._language) or mimetypes.guess_extension(f"text/x-{self._language}") or ".txt"
         name, _ = QFileDialog.getSaveFileName(self, self.tr("Save code"), f"code{ending}")
         if name:
-            Path(name).write_text(self._text + "\n", encoding="utf-8")
+            self.save_to(Path(name))
+
+    def save_to(self, file: Path) -> None:
+        try:
+            file.write_text(self._text + "\n", encoding="utf-8")
+        except OSError as error:
+            self.save.setIcon(icon(self.theme, "circle-alert", "bad"))
+            self.save.setToolTip(self.tr("{0} could not be written: {1}").format(file.name, error.strerror or error))
+        else:
+            self.save.setIcon(icon(self.theme, "check", "ok"))
+            self.save.setToolTip(self.tr("Saved to {0}").format(file))
 
     @Slot()
     def refresh_theme(self) -> None:

@@ -1,4 +1,4 @@
-"""A line of the palette."""
+"""A line of the palette, or of another list that is filtered by typing."""
 
 from __future__ import annotations
 
@@ -12,3 +12,4 @@ class Entry:
     run: Callable[[], object]
     detail: str = ""  # at the right: keys, or what it is
     is_match: bool = False  # found by its content, whatever its title
+    value: object = None  # what it stands for

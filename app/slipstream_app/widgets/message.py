@@ -3,323 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Sequence
 from functools import cached_property
 
-from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
-from slipstream.types import Mode
 from slipstream_app.history import Message, State
-from slipstream_app.icons import icon
 from slipstream_app.markdown import Block, Code, split
 from slipstream_app.models.chat_reply import Phase, Reply
 from slipstream_app.theme import RADIUS, XS, M, S, Theme
+from slipstream_app.widgets.answer_actions import AnswerActions
 from slipstream_app.widgets.attachments import Chips
 from slipstream_app.widgets.block import Part
 from slipstream_app.widgets.code_card import CodeCard
-from slipstream_app.widgets.panel import Words, button, wrapped
+from slipstream_app.widgets.message_head import MessageHead
 from slipstream_app.widgets.prose import Prose
-from slipstream_app.widgets.stats import StatsStrip
+from slipstream_app.widgets.shown import Ask, Shown
+from slipstream_app.widgets.state_line import StateLine
 from slipstream_app.widgets.thinking_card import ThinkingCard
 from slipstream_app.widgets.tool_card import ToolCard
-
-
-class Ask(StrEnum):
-    """What the user wants done with a message."""
-
-    EDIT = "edit"
-    REGENERATE = "regenerate"  # argument: Again
-    BRANCH = "branch"
-    WHY = "why"
-    VERIFY = "verify"
-    CANCEL_VERIFY = "cancel_verify"
-    WALK = "walk"  # argument: -1 or 1
-    RESUME = "resume"
-    STOP = "stop"
-    RESULT = "result"  # argument: call id and text
-    THOUGHTS = "thoughts"  # argument: whether they are open
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    mode: Mode | None = None
-    same_seed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A message as the transcript shows it."""
-
-    message: Message
-    place: tuple[int, int] = (1, 1)  # among its siblings
-    results: Mapping[str, str] = field(default_factory=dict[str, str])  # of tool calls, by call id
-    can_resume: bool = False
-    can_verify: bool = False
-    open_thoughts: bool = False
-    is_dropped: bool = False  # no longer sent to the model
-
-
-class Actions(Part):
-    """The row under an answer."""
-
-    asked = Signal(str, object)
-
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
-        self.stats = StatsStrip(theme)
-        self.verdict = Words(theme, scale=0.92)
-        self.regenerate = _tool(theme, "refresh-cw", self.tr("Regenerate"), self.tr("Regenerate this answer"))
-        self.regenerate.clicked.connect(lambda: self.asked.emit(Ask.REGENERATE, Again()))
-        self.other = _tool(theme, "chevron-down", "", self.tr("Other ways to regenerate"))
-        self.other.clicked.connect(self._on_other)
-        self.copy = _tool(theme, "copy", "", self.tr("Copy this answer as Markdown"))
-        self.branch = _tool(theme, "git-branch", "", self.tr("Branch: a new chat from here"))
-        self.branch.clicked.connect(lambda: self.asked.emit(Ask.BRANCH, None))
-        self.why = _tool(theme, "gauge", self.tr("Why this speed"), self.tr("Why this speed"))
-        self.why.clicked.connect(lambda: self.asked.emit(Ask.WHY, None))
-        self.verify = _tool(
-            theme, "shield-check", self.tr("Verify"), self.tr("Run it again without drafts and compare every token")
-        )
-        self.verify.clicked.connect(self._on_verify)
-        self.walk = Walker(theme)
-        self.walk.stepped.connect(lambda step: self.asked.emit(Ask.WALK, step))
-        self._is_verifying = False
-        top = QHBoxLayout()
-        top.setContentsMargins(0, 0, 0, 0)
-        top.addWidget(self.stats)
-        top.addStretch(1)
-        bottom = QHBoxLayout()
-        bottom.setContentsMargins(-6, 0, 0, 0)  # the icon stands under the text, not the button's edge
-        bottom.setSpacing(0)
-        for tool in (self.regenerate, self.other, self.copy, self.branch, self.why, self.verify):
-            bottom.addWidget(tool)
-        bottom.addWidget(self.verdict)
-        bottom.addStretch(1)
-        bottom.addWidget(self.walk)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, XS, 0, 0)
-        column.setSpacing(XS)
-        column.addLayout(top)
-        column.addLayout(bottom)
-        theme.changed.connect(self.refresh_theme)
-        self.refresh_theme()
-
-    @Slot()
-    def _on_other(self) -> None:
-        menu = QMenu(self)
-        for words, again in (
-            (self.tr("With another seed"), Again()),
-            (self.tr("With the same seed"), Again(same_seed=True)),
-            (self.tr("Without a drafter, same seed"), Again(Mode.BASELINE, same_seed=True)),
-        ):
-            menu.addAction(words).triggered.connect(lambda _=False, again=again: self.asked.emit(Ask.REGENERATE, again))
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(self.other.mapToGlobal(QPoint(0, self.other.height())))
-
-    @Slot()
-    def _on_verify(self) -> None:
-        self.asked.emit(Ask.CANCEL_VERIFY if self._is_verifying else Ask.VERIFY, None)
-
-    def show_answer(self, shown: Shown) -> None:
-        message = shown.message
-        self.stats.set_facts(message.facts)
-        self.stats.setVisible(bool(message.facts.get("timings", {}).get("output_tokens")))
-        self.why.setVisible(shown.can_verify)
-        self.verify.setVisible(shown.can_verify)
-        self.walk.set_place(*shown.place)
-        self.set_verifying(None)
-        self._say_verdict(message)
-        self.show()
-
-    def set_verifying(self, progress: tuple[int, int] | None) -> None:
-        self._is_verifying = progress is not None
-        if progress is None:
-            self.verify.setText(self.tr("Verify"))
-        else:
-            self.verify.setText(self.tr("Cancel"))
-            self.verdict.say(self.tr("Verifying, {0} of {1} tokens").format(*progress), "muted")
-
-    def _say_verdict(self, message: Message) -> None:
-        verdict = message.facts.get("verdict")
-        if not verdict:
-            self.verdict.say("", "muted")
-            return
-        day = time.strftime("%x %H:%M", time.localtime(verdict["at_s"]))
-        gaps = ""
-        if verdict["margins"]:
-            gaps = self.tr("{0} and {1}").format(*(f"{margin['gap']:.3g}" for margin in verdict["margins"]))
-        match verdict["verdict"]:
-            case "identical":
-                self.verdict.say(self.tr("✓ Identical, %n token(s)", None, verdict["tokens"]), "ok")
-                self.verdict.setToolTip(
-                    self.tr("The model alone says the same with this prompt, options and seed. Checked {0}").format(day)
-                )
-            case "tie":
-                text = self.tr("≈ Numeric tie at token {0}, margins {1}").format(verdict["position"] + 1, gaps)
-                self.verdict.say(text, "warn")
-                self.verdict.setToolTip(
-                    self.tr("Two choices were closer than the rounding of the number format. Checked {0}").format(day)
-                )
-            case _:
-                text = self.tr("✗ Different at token {0}").format(verdict["position"] + 1)
-                self.verdict.say(text + (self.tr(", margins {0}").format(gaps) if gaps else ""), "bad")
-                self.verdict.setToolTip(self.tr("This is a bug. Please report it. Checked {0}").format(day))
-
-    @Slot()
-    def refresh_theme(self) -> None:
-        size = self.theme.px(15)
-        self.other.setIconSize(QSize(size * 2 // 3, size * 2 // 3))
-        for tool in (self.regenerate, self.copy, self.branch, self.why, self.verify):
-            tool.setFont(self.theme.font(0.92))
-            tool.setIconSize(QSize(size, size))
-
-
-class Walker(QWidget):
-    """ "< 2/3 >". Hidden where there is nothing beside."""
-
-    stepped = Signal(int)
-
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.back = _tool(theme, "chevron-left", "", self.tr("Previous branch"))
-        self.back.clicked.connect(lambda: self.stepped.emit(-1))
-        self.on = _tool(theme, "chevron-right", "", self.tr("Next branch"))
-        self.on.clicked.connect(lambda: self.stepped.emit(1))
-        self.label = Words(theme, role="muted", scale=0.92)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        for widget in (self.back, self.label, self.on):
-            row.addWidget(widget)
-
-    def set_place(self, number: int, count: int) -> None:
-        self.setVisible(count > 1)
-        self.label.say(f"{number}/{count}")
-        self.label.setAccessibleName(self.tr("Branch {0} of {1}").format(number, count))
-        self.back.setEnabled(number > 1)
-        self.on.setEnabled(number < count)
-
-
-class Head(Part):
-    """Who speaks; what can be done with a question."""
-
-    asked = Signal(str, object)
-
-    def __init__(self, theme: Theme, is_user: bool, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
-        self.who = Words(theme, self.tr("You") if is_user else self.tr("Assistant"), bold=True)
-        self.note = Words(theme, role="muted", scale=0.92)
-        self.walk = Walker(theme)
-        self.walk.stepped.connect(lambda step: self.asked.emit(Ask.WALK, step))
-        self.edit = _tool(theme, "pencil", "", self.tr("Edit and ask again"))
-        self.edit.clicked.connect(lambda: self.asked.emit(Ask.EDIT, None))
-        self.copy = _tool(theme, "copy", "", self.tr("Copy this message"))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(S)
-        row.addWidget(self.who)
-        row.addWidget(self.note)
-        row.addStretch(1)
-        for tool in (self.walk, self.edit, self.copy):
-            row.addWidget(tool)
-            tool.setVisible(is_user)
-        theme.changed.connect(self.refresh_theme)
-        self.refresh_theme()
-
-    @Slot()
-    def refresh_theme(self) -> None:
-        size = self.theme.px(15)
-        for tool in (self.edit, self.copy):
-            tool.setIconSize(QSize(size, size))
-
-
-class StateLine(Part):
-    """What became of an answer that did not end by itself, or how far the prompt is read."""
-
-    asked = Signal(str, object)
-
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
-        self.words = wrapped(theme, role="muted")
-        self.bar = QProgressBar()
-        self.bar.setTextVisible(False)
-        self.bar.setAccessibleName(self.tr("Prompt read"))
-        self.go_on = button(self.tr("Continue"))
-        self.go_on.clicked.connect(lambda: self.asked.emit(Ask.RESUME, None))
-        self.cancel = button(self.tr("Cancel"))
-        self.cancel.clicked.connect(lambda: self.asked.emit(Ask.STOP, None))
-        row = QHBoxLayout()
-        row.setSpacing(S)
-        row.addWidget(self.words, 1)
-        row.addWidget(self.go_on)
-        row.addWidget(self.cancel)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, XS, 0, XS)
-        column.setSpacing(XS)
-        column.addLayout(row)
-        column.addWidget(self.bar)
-        theme.changed.connect(self.refresh_theme)
-        self.refresh_theme()
-
-    def show_state(self, shown: Shown) -> bool:
-        """False when there is nothing to say."""
-        message, role = shown.message, "muted"
-        match message.state:
-            case State.STOPPED:
-                by_user = message.facts.get("stopped_by") != "engine"
-                words = self.tr("Stopped by you") if by_user else self.tr("Stopped as the model was unloaded")
-            case State.INTERRUPTED:
-                words = self.tr("Interrupted: Slipstream ended while this was written")
-            case State.FAILED:
-                said = message.facts.get("error", {}).get("message", self.tr("The engine stopped"))
-                words, role = _sentence(str(said)), "bad"
-                if message.text:
-                    words = self.tr("{0} The text until then is saved.").format(words)
-            case State.DONE if message.facts.get("reason") == "length":
-                words = self.tr("Cut at the length limit")
-            case _:
-                return False
-        self.words.say(words, role)
-        self.go_on.setVisible(shown.can_resume)
-        self.cancel.hide()
-        self.bar.hide()
-        return True
-
-    def show_progress(self, reply: Reply) -> bool:
-        """False once there is text."""
-        progress = reply.progress
-        match reply.phase:
-            case Phase.PREPARING:
-                words = self.tr("Preparing…")
-            case Phase.WAITING:
-                words = self.tr("Waiting for its turn…")
-            case Phase.READING:
-                words = self.tr("Reading {0} of {1} tokens").format(f"{progress.done:,}", f"{progress.total:,}")
-                left = progress.left_s(time.monotonic())
-                if left is not None and left >= 1:
-                    words = self.tr("{0}, about {1} s").format(words, f"{left:.0f}")
-            case _:
-                return False
-        self.words.say(words, "muted")
-        self.go_on.hide()
-        self.cancel.setVisible(reply.phase is Phase.READING)
-        self.bar.setVisible(reply.phase is Phase.READING)
-        self.bar.setRange(0, max(1, progress.total))
-        self.bar.setValue(progress.done)
-        return True
-
-    @Slot()
-    def refresh_theme(self) -> None:
-        theme = self.theme
-        self.bar.setFixedHeight(theme.px(6))
-        self.bar.setStyleSheet(
-            f"QProgressBar {{ background: {theme.css('raised')}; border: 0; border-radius: 3px; }}"
-            f"QProgressBar::chunk {{ background: {theme.css('accent')}; border-radius: 3px; }}"
-        )
 
 
 class MessageWidget(QWidget):
@@ -335,7 +39,7 @@ class MessageWidget(QWidget):
         self.shown = shown
         message = shown.message
         is_user = message.role == "user"
-        self.head = Head(theme, is_user, self)
+        self.head = MessageHead(theme, is_user, self)
         self.head.asked.connect(self._ask)
         self.head.copy.clicked.connect(self.copy_markdown)
         self.chips: Chips | None = None
@@ -346,6 +50,9 @@ class MessageWidget(QWidget):
         self._tail: Prose | CodeCard | None = None  # the last of `parts` while it may still change
         self._frozen = 0  # finished blocks of a running answer that are shown
         self._is_dressed = False  # `build` does it last
+        self._laid = 0  # of `parts`, the first ones that stand where they belong and change no more
+        self._laid_y = 0  # where the next one begins
+        self._laid_for = (0, 0)  # the width and the first one's place for which that holds
         self.set_shown(shown)
         if message.state is not State.RUNNING:
             self._waiting = split(message.text)
@@ -399,8 +106,8 @@ class MessageWidget(QWidget):
         return made
 
     @cached_property
-    def actions_row(self) -> Actions:
-        made = Actions(self._theme, self)
+    def actions_row(self) -> AnswerActions:
+        made = AnswerActions(self._theme, self)
         made.asked.connect(self._ask)
         made.copy.clicked.connect(self.copy_markdown)
         return made
@@ -419,15 +126,17 @@ class MessageWidget(QWidget):
             self._dress()
         return True
 
-    def show_reply(self, reply: Reply) -> None:
-        """Show what has come of a running answer."""
+    def show_reply(self, reply: Reply, until_s: float) -> bool:
+        """Show what has come of a running answer, until `until_s` (monotonic). False: there is more to show."""
         if reply.thinking:
             tokens = None if reply.is_thinking else reply.thought_tokens
             self._show_thoughts(reply.thinking, reply.thinking_s, tokens)
-        for block in reply.blocks[self._frozen :]:
-            self._put_tail(block, is_whole=True)
+        while self._frozen < len(reply.blocks):
+            self._put_tail(reply.blocks[self._frozen], is_whole=True)
             self._tail = None
-        self._frozen = len(reply.blocks)
+            self._frozen += 1
+            if time.monotonic() > until_s:
+                return False
         if (tail := reply.tail) is not None:
             self._put_tail(tail, is_whole=False)
         elif self._tail is not None:
@@ -436,16 +145,20 @@ class MessageWidget(QWidget):
             self._show_calls(self.shown.message, is_running=True, calls=reply)
         if reply.phase is not Phase.WRITING or self._has("state_line"):
             self.state_line.setVisible(self.state_line.show_progress(reply))
+        return True
 
-    def finish_reply(self, shown: Shown, reply_blocks: Sequence[Block]) -> None:
-        """The answer has ended: its last block is whole now."""
-        for block in reply_blocks[self._frozen :]:
-            self._put_tail(block, is_whole=True)
-            self._tail = None
-        if self._tail is not None:
-            self._drop_tail()
+    def finish_reply(self, shown: Shown, reply_blocks: Sequence[Block]) -> bool:
+        """The answer has ended: its last block is whole now. False: `build` has more to make."""
+        left = list(reply_blocks[self._frozen :])
         self._frozen = len(reply_blocks)
+        if left and self._tail is not None:
+            self._put_tail(left.pop(0), is_whole=True)
+            self._tail = None
+        elif self._tail is not None:
+            self._drop_tail()
+        self._waiting += left
         self.set_shown(shown)
+        return not self._waiting
 
     def _put_tail(self, block: Block, *, is_whole: bool) -> None:
         """Show a block in the place of the open one, if it is of its kind."""
@@ -469,10 +182,11 @@ class MessageWidget(QWidget):
         if isinstance(block, Code):
             part = CodeCard(self._theme, block.language, self)
             part.set_text(block.text, is_whole=is_whole)
-            part.resized.connect(self.resized)
+            part.resized.connect(self._on_part_resized)
         else:
             is_markdown = self.shown.message.role != "user"
             part = Prose(self._theme, block.text, is_markdown=is_markdown, parent=self)
+            part.setAccessibleName(self.tr("Text"))
             part.selected.connect(self.selected)
         part.menu_asked.connect(self._on_menu)
         part.show()
@@ -500,6 +214,15 @@ class MessageWidget(QWidget):
 
     # Where its parts are.
 
+    def forget_layout(self) -> None:
+        """The parts have other sizes now."""
+        self._laid_for = (0, 0)
+
+    @Slot()
+    def _on_part_resized(self) -> None:
+        self.forget_layout()
+        self.resized.emit()
+
     def fit(self, width: int) -> int:
         inset = M if self.shown.message.role == "user" else 0
         y = S + inset // 2
@@ -509,14 +232,33 @@ class MessageWidget(QWidget):
             stack.append((self.chips, S))
         if self.thinking is not None:
             stack.append((self.thinking, S))
-        stack += [(part, M - 2) for part in (*self.parts, *self.tools)]
+        for part, gap in stack:
+            y = self._put(part, inset, y, width, gap)
+        y = self._put_parts(inset, y, width)
+        stack = [(part, M - 2) for part in self.tools]
         below = [getattr(self, name) for name in ("state_line", "actions_row") if self._has(name)]
         stack += [(part, 0) for part in below if not part.isHidden()]
         for part, gap in stack:
-            height = part.fit(width)
-            part.setGeometry(inset, y, width, height)
-            y += height + gap
+            y = self._put(part, inset, y, width, gap)
         return y + M
+
+    @staticmethod
+    def _put(part: Part | Chips | Prose, x: int, y: int, width: int, gap: int) -> int:
+        """Where the next one begins."""
+        height = part.fit(width)
+        part.setGeometry(x, y, width, height)
+        return y + height + gap
+
+    def _put_parts(self, x: int, y: int, width: int) -> int:
+        """Those that change no more are put once: a long answer has hundreds of them, and is laid out at each frame."""
+        if self._laid_for != (width, y):
+            self._laid, self._laid_y, self._laid_for = 0, y, (width, y)
+        for part in self.parts[self._laid :]:
+            y = self._put(part, x, self._laid_y, width, M - 2)
+            if part is self._tail:
+                return y
+            self._laid, self._laid_y = self._laid + 1, y
+        return self._laid_y
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """A question stands on a ground of its own."""
@@ -576,21 +318,3 @@ class MessageWidget(QWidget):
             if body.find(words):
                 return True
         return False
-
-
-def _tool(theme: Theme, name: str, text: str, words: str) -> QToolButton:
-    tool = QToolButton()
-    tool.setProperty("role", "flat")
-    tool.setIcon(icon(theme, name, "muted"))
-    tool.setText(text)
-    tool.setToolButtonStyle(
-        Qt.ToolButtonStyle.ToolButtonTextBesideIcon if text else Qt.ToolButtonStyle.ToolButtonIconOnly
-    )
-    tool.setToolTip(words)
-    tool.setAccessibleName(words)
-    return tool
-
-
-def _sentence(text: str) -> str:
-    text = text[:1].upper() + text[1:]
-    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
+from slipstream_app.icons import icon
 from slipstream_app.theme import L, M, S, Theme
 
 
@@ -25,6 +26,20 @@ def button(text: str, role: str = "", name: str = "") -> QPushButton:
     if name:
         made.setAccessibleName(name)
     return made
+
+
+def tool_button(theme: Theme, name: str, text: str, words: str) -> QToolButton:
+    """An icon, with `text` beside it where there is one. `words` say what it does."""
+    tool = QToolButton()
+    tool.setProperty("role", "flat")
+    tool.setIcon(icon(theme, name, "muted"))
+    tool.setText(text)
+    tool.setToolButtonStyle(
+        Qt.ToolButtonStyle.ToolButtonTextBesideIcon if text else Qt.ToolButtonStyle.ToolButtonIconOnly
+    )
+    tool.setToolTip(words)
+    tool.setAccessibleName(words)
+    return tool
 
 
 class Words(QLabel):

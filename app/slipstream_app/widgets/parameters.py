@@ -100,6 +100,7 @@ class ParametersDrawer(QFrame):
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setAccessibleName(self.tr("Parameters"))
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(body)
         outer = QVBoxLayout(self)
@@ -167,6 +168,9 @@ class ParametersDrawer(QFrame):
             ],
             self.tr("Changes the speed, never the answer"),
         )
+        self.slower = wrapped(self._theme, role="muted")
+        self.slower.hide()
+        self._column.addWidget(self.slower)
         depths: list[tuple[str, object]] = [(self.tr("Auto"), None)]
         depths += [(str(depth), depth) for depth in (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)]
         self.draft_depth = self._choice(
@@ -239,6 +243,14 @@ class ParametersDrawer(QFrame):
             set_(getattr(value, name))
         self._is_showing = False
         self._mark()
+
+    def show_slower(self, ratio: float | None) -> None:
+        """`ratio`: the best speed of this pair's drafters, of plain decoding's, where that is faster."""
+        self.slower.setVisible(ratio is not None)
+        if ratio is not None:
+            self.slower.say(
+                self.tr("Plain decoding is faster here ({0}×), so nobody drafts by default.").format(f"{ratio:.2f}")
+            )
 
     def show_model(self, info: ModelInfo | None) -> None:
         """Only the drafters that are loaded can be chosen."""

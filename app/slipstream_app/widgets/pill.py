@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QPoint, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QListView,
-    QProgressBar,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from slipstream.events import Empty, Faulted, Loading, Ready, Status, Working
 from slipstream_app.bridge.pair import PairChoice
-from slipstream_app.fuzzy import score
 from slipstream_app.icons import icon
 from slipstream_app.theme import M, S, Theme
+from slipstream_app.widgets.entry import Entry
+from slipstream_app.widgets.filter_list import FilterList
 
 WIDTH = 380
 
@@ -35,30 +25,6 @@ class Offer:
 
     choice: PairChoice
     detail: str = ""
-
-
-class _Offers(QAbstractListModel):
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.rows: list[Offer] = []
-
-    def show_rows(self, rows: Sequence[Offer]) -> None:
-        self.beginResetModel()
-        self.rows = list(rows)
-        self.endResetModel()
-
-    def rowCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(self.rows)
-
-    def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        offer = self.rows[index.row()]
-        match role:
-            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.AccessibleTextRole:
-                return f"{offer.choice.title}   {offer.detail}".rstrip()
-            case Qt.ItemDataRole.ToolTipRole:
-                return offer.choice.target or offer.choice.title
-            case _:
-                return None
 
 
 class Pill(QPushButton):
@@ -105,18 +71,12 @@ class Popover(QFrame):
         self.setAccessibleName(self.tr("Choose a pair"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setProperty("role", "card")
-        self.search = QLineEdit(placeholderText=self.tr("Search pairs"), clearButtonEnabled=True)
-        self.search.setAccessibleName(self.tr("Search pairs"))
-        self.list = QListView()
-        self.list.setAccessibleName(self.tr("Pairs"))
-        self.list.setProperty("role", "list")
-        self.list.setFrameShape(QFrame.Shape.NoFrame)
-        self.list.setUniformItemSizes(True)
-        self.list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
-        self._model = _Offers(self)
-        self.list.setModel(self._model)
-        self.nothing = QLabel(self.tr("No pair has that name."))
-        self.nothing.setProperty("role", "muted")
+        self.found = FilterList(theme, self._find, self.tr("No pair has that name."))
+        self.found.search.setPlaceholderText(self.tr("Search pairs"))
+        self.found.search.setAccessibleName(self.tr("Search pairs"))
+        self.found.list.setAccessibleName(self.tr("Pairs"))
+        self.found.chosen.connect(self._on_load)
+        self.found.current_changed.connect(self._tend)
         self.bar = QProgressBar(textVisible=False)
         self.bar.setRange(0, 0)  # MLX reads lazily and does not say how far it is
         self.bar.setAccessibleName(self.tr("Loading"))
@@ -132,12 +92,9 @@ class Popover(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(M, M, M, M)
         column.setSpacing(S)
-        for widget in (self.search, self.list, self.nothing, self.bar):
-            column.addWidget(widget)
+        column.addWidget(self.found, 1)
+        column.addWidget(self.bar)
         column.addLayout(row)
-        self.search.textChanged.connect(self._fill)
-        self.list.activated.connect(self._on_load)
-        self.list.selectionModel().currentChanged.connect(self._tend)
         self.load.clicked.connect(self._on_load)
         self.unload.clicked.connect(self._on_unload)
         self.manage.clicked.connect(self._on_manage)
@@ -151,56 +108,41 @@ class Popover(QFrame):
         self._tend()
 
     def open_below(self, pill: QWidget) -> None:
-        self.search.clear()
-        self._fill()
         width = self._theme.px(WIDTH)
         self.resize(width, self.sizeHint().height())
         self.move(pill.mapToGlobal(QPoint(0, pill.height() + 2)))
         self.show()
-        self.search.setFocus()
+        self.found.open()
 
     def sizeHint(self) -> QSize:
         return QSize(self._theme.px(WIDTH), self._theme.px(300))
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        match event.key():
-            case Qt.Key.Key_Down | Qt.Key.Key_Up if self._model.rows:
-                step = 1 if event.key() == Qt.Key.Key_Down else -1
-                row = (self.list.currentIndex().row() + step) % len(self._model.rows)
-                self.list.setCurrentIndex(self._model.index(row))
-            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
-                self._on_load()
-            case _:
-                super().keyPressEvent(event)
+    def refresh(self) -> None:
+        """What is offered, or is known of it, is different now."""
+        if self.isVisible():
+            self.found.fill()
 
-    @Slot()
-    def _fill(self) -> None:
-        words = self.search.text()
-        found = [(score(words, offer.choice.title), offer) for offer in self._offers()]
-        kept = [(points, offer) for points, offer in found if points is not None]
-        if words:
-            kept.sort(key=lambda pair: -pair[0])
-        self._model.show_rows([offer for _, offer in kept])
-        self.list.setVisible(bool(kept))
-        self.nothing.setVisible(not kept)
-        if kept:
-            self.list.setCurrentIndex(self._model.index(0))
-        self._tend()
+    def _find(self, _: str) -> list[Entry]:
+        return [
+            Entry(offer.choice.title, partial(self.load_asked.emit, offer.choice), offer.detail, value=offer.choice)
+            for offer in self._offers()
+        ]
 
-    def _chosen(self) -> PairChoice | None:
-        row = self.list.currentIndex().row()
-        return self._model.rows[row].choice if 0 <= row < len(self._model.rows) else None
+    @property
+    def _can_load(self) -> bool:
+        entry = self.found.current
+        return entry is not None and entry.value != self._loaded
 
     @Slot()
     def _tend(self) -> None:
-        self.load.setEnabled(self._chosen() is not None and self._chosen() != self._loaded)
+        self.load.setEnabled(self._can_load)
 
     @Slot()
     def _on_load(self) -> None:
-        chosen = self._chosen()
-        if chosen is not None and chosen != self._loaded:
+        entry = self.found.current
+        if entry is not None and self._can_load:
             self.hide()
-            self.load_asked.emit(chosen)
+            entry.run()
 
     @Slot()
     def _on_unload(self) -> None:

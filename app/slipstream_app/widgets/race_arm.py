@@ -6,14 +6,41 @@ from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QWidget
 
+from slipstream.measure import report
+from slipstream.measure.race import Arm
+from slipstream.types import Mode
+from slipstream_app.models.race import ArmProgress, ArmState
+from slipstream_app.strings import mark, shown
 from slipstream_app.theme import M, Theme
 from slipstream_app.widgets.panel import Figure, Panel, Words
 
+COLOURS = {
+    Mode.BASELINE: "plain",
+    Mode.LOOKUP: "ngram",
+    Mode.DSPARK: "draft",
+    Mode.DFLASH: "accent",
+    Mode.MTP: "draft",
+    Mode.AUTO: "ok",
+}
+NAMES = {
+    Mode.BASELINE: mark("RaceArm", "Plain"),
+    Mode.DSPARK: "DSpark",
+    Mode.DFLASH: "DFlash",
+    Mode.MTP: "MTP",
+    Mode.LOOKUP: mark("RaceArm", "Lookup"),
+    Mode.AUTO: mark("RaceArm", "Auto"),
+}
+
+
+def arm_name(mode: Mode) -> str:
+    return shown("RaceArm", NAMES.get(mode, mode.value))
+
 
 class RaceArm(Panel):
-    def __init__(self, theme: Theme, name: str, colour: str, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, mode: Mode, parent: QWidget | None = None) -> None:
+        name = arm_name(mode)
         super().__init__(theme, name, parent)
-        self.colour = colour
+        self.colour = COLOURS.get(mode, "model")
         self.badge = Words(theme, "", "ok", bold=True)
         self.head.addWidget(self.badge)
         self.text = QPlainTextEdit()
@@ -61,6 +88,40 @@ class RaceArm(Panel):
     @property
     def shown(self) -> str:
         return self._shown
+
+    def clear(self) -> None:
+        self.show_text("")
+        self.badge.say("")
+        self.against.hide()
+        self.speed.set("–")
+
+    def show_progress(self, arm: ArmProgress) -> None:
+        self.show_text(arm.text)
+        self.state.say(
+            {
+                ArmState.WAITING: self.tr("Waiting for its turn"),
+                ArmState.READING: self.tr("Reading the prompt"),
+                ArmState.WRITING: self.tr("{0} tokens").format(arm.tokens),
+                ArmState.ENDED: self.tr("{0} tokens, done").format(arm.tokens),
+            }[arm.state]
+        )
+        if arm.tps is not None:
+            self.speed.set(f"{arm.tps:.1f}", is_stale=arm.state is not ArmState.ENDED)
+
+    def show_arm(self, arm: Arm, badge: str, role: str) -> None:
+        """The race is over."""
+        self.speed.set(f"{arm.tps.median:.1f}")
+        self.state.say(
+            self.tr("{0} tokens per round, {1} tok/s").format(f"{arm.tokens_per_round:.2f}", report.spread(arm.tps))
+        )
+        self.against.setVisible(arm.speedup is not None)
+        if arm.speedup is not None:
+            self.against.set(f"{arm.speedup.median:.2f}× ({report.spread(arm.speedup)})")
+        self.badge.say(badge, role)
+
+    def show_replay(self, text: str, tokens: int, seconds: float) -> None:
+        self.show_text(text)
+        self.state.say(self.tr("{0} tokens after {1} s").format(tokens, f"{seconds:.1f}"))
 
     @Slot()
     def _on_theme(self) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QTextEdit, QVBoxLayout, QWidget
 
 from slipstream_app.models.chat_speed import Cause, Source, Speed
+from slipstream_app.models.sizes import share_text
 from slipstream_app.theme import L, M, Theme
 from slipstream_app.widgets.panel import Figure, Words, button, wrapped
 
@@ -65,13 +66,13 @@ class SpeedPopover(QDialog):
         self._speed, self._pieces = speed, pieces
         self.rounds.set(str(speed.rounds))
         self.per_round.set(f"{speed.tokens_per_round:.2f}")
-        self.share.set(f"{speed.acceptance:.0%}" if speed.drafted else "–")
+        self.share.set(share_text(speed.acceptance) if speed.drafted else "–")
         self.cause.say(self.sentence(speed))
         self.refresh_theme()
 
     def sentence(self, speed: Speed) -> str:
-        share = f"{speed.acceptance:.0%}"
-        repeated = f"{speed.counts[Source.NGRAM] / max(1, len(speed.sources)):.0%}"
+        share = share_text(speed.acceptance)
+        repeated = share_text(speed.counts[Source.NGRAM] / max(1, len(speed.sources)))
         sentences = {
             Cause.SHORT: self.tr("Too short to say: a few tokens are a matter of luck."),
             Cause.CHOSEN_PLAIN: self.tr("Plain decoding was asked for, so every token took one pass of the model."),

@@ -7,7 +7,8 @@ from PySide6.QtGui import QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QHBoxLayout, QToolTip, QWidget
 
 from slipstream_app.history import Json
-from slipstream_app.theme import S, Theme
+from slipstream_app.settings import Detail
+from slipstream_app.theme import XS, Theme
 from slipstream_app.widgets.panel import Words
 
 NAMES = {
@@ -27,15 +28,16 @@ class StatsStrip(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._facts: Json = {}
+        self._detail = Detail.STANDARD
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(S)
+        self._row.setSpacing(XS)
         self._labels: list[Words] = []
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAccessibleName(self.tr("Figures of this answer"))
 
-    def set_facts(self, facts: Json) -> None:
-        self._facts = facts
+    def set_facts(self, facts: Json, detail: Detail = Detail.STANDARD) -> None:
+        self._facts, self._detail = facts, detail
         pairs = self.figures()
         while len(self._labels) < len(pairs):
             label = Words(self._theme, role="muted", scale=0.92)
@@ -46,7 +48,7 @@ class StatsStrip(QWidget):
             label.setVisible(at < len(pairs))
             if at < len(pairs):
                 text, meaning = pairs[at]
-                label.say(text if at == 0 else f"·  {text}")
+                label.say(text if at == 0 else f"· {text}")
                 label.setToolTip(meaning)
         self.setAccessibleDescription(self.line())
 
@@ -55,13 +57,14 @@ class StatsStrip(QWidget):
         timings: Json = self._facts.get("timings") or {}
         if not timings:
             return []
+        first = self.tr("first token {0} s, cached") if timings["reused_tokens"] else self.tr("first token {0} s")
         out = [
             (
                 self.tr("{0} tok/s").format(f"{timings['decode_tps']:.1f}"),
                 self.tr("Decode speed: tokens after the first, by the time from the first to the last"),
             ),
             (
-                self.tr("first token {0} s").format(f"{timings['ttft_s']:.2f}"),
+                first.format(f"{timings['ttft_s']:.2f}"),
                 self.tr("From sending to the first token; {0} of {1} prompt tokens came from the cache").format(
                     timings["reused_tokens"], timings["prompt_tokens"]
                 ),
@@ -69,11 +72,29 @@ class StatsStrip(QWidget):
         ]
         if not timings["decode_tps"]:  # a single step has no speed
             out.pop(0)
+        if self._detail is Detail.SIMPLE:
+            return out[:1]
+        if self._detail is Detail.EXPERT:
+            out.append(
+                (
+                    self.tr("prompt {0} tok/s").format(f"{timings['prefill_tps']:,.0f}"),
+                    self.tr("Prompt tokens that were computed, not cached, by the time until the first token"),
+                )
+            )
         if timings["rounds"]:
             out.append(
                 (
                     self.tr("{0} per round").format(f"{timings['tokens_per_round']:.1f}"),
-                    self.tr("Tokens that each pass of the model made; 1.0 is plain decoding"),
+                    self.tr("Tokens that each of {0} passes of the model made; 1.0 is plain decoding").format(
+                        timings["rounds"]
+                    ),
+                )
+            )
+        if self._detail is Detail.EXPERT and timings.get("drafted"):
+            out.append(
+                (
+                    self.tr("{0} of {1} drafts kept").format(timings["accepted"], timings["drafted"]),
+                    self.tr("Drafted tokens that became part of the answer, of all that were drafted"),
                 )
             )
         out.append(

@@ -14,11 +14,13 @@ from slipstream_app.history import State
 from slipstream_app.markdown import split
 from slipstream_app.models.chat_reply import Reply
 from slipstream_app.theme import XL, L, M, Theme
-from slipstream_app.widgets.message import MessageWidget, Shown
+from slipstream_app.widgets.message import MessageWidget
+from slipstream_app.widgets.shown import Shown
 
 MAX_LIVE = 60  # message widgets
 FOLLOW_PX = 48  # so near the end, the view follows it
 FRAME_MS = 40  # between two repaints of a running answer
+BEHIND_MS = 10  # between two frames while there is more to show
 SLICE_S = 0.008  # of building messages, between two looks at events
 MAX_TEXT_WIDTH = 860  # beyond, lines are too long to read
 
@@ -136,23 +138,27 @@ class Transcript(QScrollArea):
             return
         row.shown = shown
         if row.widget is not None:
-            row.widget.finish_reply(shown, split(shown.message.text))
+            row.is_built = row.widget.finish_reply(shown, split(shown.message.text))
             self._fit(row)
         self._place()
 
     @Slot()
     def _repaint_running(self) -> None:
         began = time.monotonic()
+        behind: set[int] = set()  # of which more has come than a frame has time for
         for identity in self._running:
             row, reply = self._by_id.get(identity), self._reply_of(identity)
             if row is not None and row.widget is not None and reply is not None:
-                row.widget.show_reply(reply)
+                if not row.widget.show_reply(reply, began + SLICE_S):
+                    behind.add(identity)
                 self._fit(row)
-        self._running.clear()
+        self._running = behind
         self._place()
         # A tail that is dear to lay out is laid out less often: at most a quarter of the time goes there.
         cost_ms = (time.monotonic() - began) * 1000
         self._frame_ms = max(FRAME_MS, int(cost_ms * 4))
+        if behind:
+            self._frame_timer.start(BEHIND_MS)
 
     # Heights and places.
 
@@ -246,7 +252,7 @@ class Transcript(QScrollArea):
         widget.selected.connect(self._on_selected)
         reply = self._reply_of(shown.message.id)
         if reply is not None:
-            widget.show_reply(reply)
+            self.reply_changed(shown.message.id)  # a frame shows what there is, a little at a time
         widget.show()
         return widget
 
@@ -322,6 +328,13 @@ class Transcript(QScrollArea):
 
     @Slot()
     def _on_theme(self) -> None:
+        """Once the messages know it too: their parts hear of it after this."""
+        QTimer.singleShot(0, self, self._refit_anew)
+
+    def _refit_anew(self) -> None:
+        for row in self._rows:
+            if row.widget is not None:
+                row.widget.forget_layout()
         self._refit()
 
     def _refit(self) -> None:

@@ -247,6 +247,7 @@ class MainWindow(QMainWindow):
         margin = QWidget()
         inside = QVBoxLayout(margin)
         inside.setContentsMargins(M, 0, M, 0)
+        self.recovery.setStyleSheet(f"RecoveryCard {{ margin: {M}px 0; }}")
         inside.addWidget(self.recovery)
         margin.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         column.addWidget(margin)
@@ -293,11 +294,14 @@ class MainWindow(QMainWindow):
         self._app.settings.set("appearance/zoom", max(row.low, min(row.high, percent)))
 
     def _offers(self) -> list[Offer]:
-        loaded = self._app.session.choice
-        return [
-            Offer(choice, self.tr("loaded") if choice == loaded and self._app.session.info else "")
-            for choice in self._recent.pairs
-        ]
+        return [Offer(choice, self._about(choice)) for choice in self._recent.pairs]
+
+    def _about(self, choice: PairChoice) -> str:
+        """What is known of a pair, in a word or two."""
+        if choice == self._app.session.choice and self._app.session.info:
+            return self.tr("loaded")
+        gained = self._app.speedups.best(choice.title)
+        return "" if gained is None else self.tr("{0}× here").format(f"{gained:.2f}")
 
     # What happens.
 

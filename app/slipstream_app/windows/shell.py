@@ -18,6 +18,7 @@ from slipstream_app.bridge.server import ServerOn, ServerRefused, ServerStarting
 from slipstream_app.bridge.watch import Watch
 from slipstream_app.models.recent import RecentPairs
 from slipstream_app.models.server_options import server_options
+from slipstream_app.models.updates import UpdateCheck
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING
@@ -30,6 +31,7 @@ from slipstream_app.theme import Theme
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.entry import Entry
 from slipstream_app.widgets.palette import Palette
+from slipstream_app.widgets.saving import save_text
 from slipstream_app.windows.actions import written
 from slipstream_app.windows.main_window import MainWindow
 from slipstream_app.windows.opening import pair_of, place_of
@@ -41,6 +43,7 @@ if TYPE_CHECKING:  # made when they are first opened
 
 logger = logging.getLogger(__name__)
 
+OF_SERVER = ("server/port", "server/network", "server/key", "server/origins", "server/load_on_request")
 _LOADING = "loading_pair"  # remembered while a pair loads: if it is still there at the next start, we died of it
 
 
@@ -63,12 +66,15 @@ class Shell(QObject):
         self._settings_window: SettingsWindow | None = None
         self._sheet: ShortcutSheet | None = None
         self.tray: Tray | None = None
+        self.updates = UpdateCheck(app.settings, self)
+        self.updates.changed.connect(self._on_updates)
         self.watch = Watch(app.bus, self)
         self.watch.stalled.connect(self.window.show_stall)
         self.watch.moved.connect(self.window.hide_stall)
         self.watch.idle.connect(app.session.unload)
         app.bus.status_changed.connect(self._on_status)
         app.bus.server_changed.connect(self._on_server)
+        app.bus.load_wanted.connect(self._on_load_wanted)
         app.settings.changed.connect(self._on_setting)
         app.navigator.asked.connect(self._on_asked)
         QGuiApplication.instance().installEventFilter(self)  # type: ignore[union-attr]
@@ -93,6 +99,8 @@ class Shell(QObject):
         self._pick_pair(self._first_place == ONBOARDING.name)
         if self.app.settings.flag("server/at_start"):
             self.start_server()
+        if self._first_place != ONBOARDING.name:  # who has just come may want to switch it off first
+            self.updates.tend()
 
     def _pick_pair(self, is_first: bool) -> None:
         settings = self.app.settings
@@ -158,7 +166,8 @@ class Shell(QObject):
         if self._settings_window is None:
             from slipstream_app.windows.settings_window import SettingsWindow
 
-            self._settings_window = SettingsWindow(self.app.theme, self.app.settings, self.window)
+            app = self.app
+            self._settings_window = SettingsWindow(app.theme, app.settings, app.session, self.updates, self.window)
         self._settings_window.open_at(place)
 
     def open_sheet(self) -> None:
@@ -177,12 +186,7 @@ class Shell(QObject):
         from slipstream_app.report import report
 
         session = self.app.session
-        try:
-            Path(name).write_text(report(session.status, session.choice, self.app.settings), encoding="utf-8")
-        except OSError as error:
-            self.app.banners.show(
-                Banner("report", Kind.ERROR, self.tr("The report could not be saved: {0}").format(error.strerror))
-            )
+        save_text(self.app.banners, Path(name), report(session.status, session.choice, self.app.settings))
 
     def open_url(self, url: QUrl) -> None:
         """What macOS hands over; anything unknown only brings the window to the front."""
@@ -196,6 +200,7 @@ class Shell(QObject):
 
     @Slot()
     def show_window(self) -> None:
+        self.updates.tend()
         self.window.show()
         self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)
         self.window.raise_()
@@ -226,7 +231,21 @@ class Shell(QObject):
             found += screen.entries(words)
         return found
 
+    @Slot()
+    def _on_updates(self) -> None:
+        newer = self.updates.newer
+        if newer is not None and not self.updates.is_asking:
+            words = self.tr("Slipstream {0} is out.").format(newer.version)
+            show = partial(self.open_settings, "updates")
+            self.app.banners.show(Banner("updates", Kind.INFO, words, self.tr("What is new"), show))
+
     # The server.
+
+    @Slot()
+    def _on_load_wanted(self) -> None:
+        """A request waits. One that is being loaded already will do."""
+        if self.app.session.choice is None:
+            self.app.session.load(self.recent.pairs[0])
 
     @Slot()
     def toggle_server(self) -> None:
@@ -236,7 +255,7 @@ class Shell(QObject):
             self.start_server()
 
     def start_server(self) -> None:
-        self.app.server.start(server_options(self.app.settings))
+        self.app.server.start(server_options(self.app.settings, self.recent.pairs[0].title))
 
     def copy_url(self) -> None:
         state = self.app.server.state
@@ -283,9 +302,7 @@ class Shell(QObject):
             self.app.session.kv_bits = int(settings.text(key))
         elif key == "performance/max_batch":
             self.app.session.max_batch = settings.number(key)
-        elif key in ("server/port", "server/network", "server/key", "server/origins") and isinstance(
-            self.app.server.state, ServerOn
-        ):
+        elif key in OF_SERVER and isinstance(self.app.server.state, ServerOn):
             self.start_server()  # again, as it is now wanted
 
     def _tend_login_item(self) -> None:

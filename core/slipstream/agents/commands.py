@@ -17,6 +17,7 @@ from slipstream.agents.config import DEFAULT_URL, Note, Place, ServerAddress, ch
 from slipstream.agents.plan import Plan
 from slipstream.agents.registry import AGENTS, LAUNCHERS, Agent
 from slipstream.errors import InvalidRequest, SlipstreamError
+from slipstream.store import preferences
 
 OK, FAILED, WRONG_USE = 0, 1, 2
 KEY_VARIABLE = "SLIPSTREAM_API_KEY"
@@ -63,7 +64,9 @@ def _add_options(parser: argparse.ArgumentParser, action: str) -> None:
 
 
 def _add_server_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--url", default=DEFAULT_URL, help="where the server listens (default: %(default)s)")
+    port = preferences.read().port
+    url = DEFAULT_URL if port is None else f"http://127.0.0.1:{port}"
+    parser.add_argument("--url", default=url, help="where the server listens (default: %(default)s)")
     parser.add_argument("--key", help=f"the server's key, if it has one (default: ${KEY_VARIABLE})")
     parser.add_argument("--model", metavar="NAME", help="as the server calls it (default: the first it lists)")
     parser.add_argument("--context", type=int, metavar="N", help="its window in tokens (default: ask the server)")

@@ -18,7 +18,7 @@ from slipstream.errors import InvalidRequest
 from slipstream.events import Faulted, Ready, Status
 from slipstream.jobs import Inbox
 from slipstream.service import Engine, start
-from slipstream.store import demo, paths
+from slipstream.store import demo, paths, preferences
 from slipstream.store.reuse import CacheDesk
 from slipstream.types import Acceptance, CacheLimits, Mode, ModelInfo, Options
 
@@ -26,10 +26,12 @@ if TYPE_CHECKING:  # importing it imports MLX, and that must wait
     from slipstream.engine.engine import Pair
 
 DEMO_NAME = demo.NAME
+CACHE_DISK = "10GiB"
 MAX_BATCH = 64  # rows of a round
 
 
 def add_pair(parser: argparse.ArgumentParser) -> None:
+    chosen = preferences.read()
     parser.set_defaults(max_batch=1)  # only `add_batch` lets it be more
     group = parser.add_argument_group("model")
     group.add_argument("--model", help="folder, GGUF file or Hugging Face name (default: the built-in pair)")
@@ -43,7 +45,13 @@ def add_pair(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--drafter-bits", type=int, choices=(0, 4, 8), help="pack the drafter's weights (default: 4 on Metal, else 0)"
     )
-    group.add_argument("--kv-bits", type=int, choices=(0, 4, 8), default=0, help="pack the KV cache (0: do not)")
+    group.add_argument(
+        "--kv-bits",
+        type=int,
+        choices=(0, 4, 8),
+        default=chosen.kv_bits,
+        help="pack the KV cache (0: do not; default: %(default)s)",
+    )
     group.add_argument(
         "--trust-remote-code",
         action="store_true",
@@ -77,7 +85,7 @@ def add_prompt_cache(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="memory for what was computed for earlier prompts, such as 2GiB (default: an eighth of this machine's)",
     )
-    group.add_argument("--prompt-cache-disk", metavar="SIZE", default="10GiB", help="the same on disk (%(default)s)")
+    group.add_argument("--prompt-cache-disk", metavar="SIZE", help=f"the same on disk (default: {CACHE_DISK})")
     group.add_argument("--no-prompt-cache", action="store_true", help="compute every prompt from its beginning")
 
 
@@ -91,8 +99,14 @@ def cache_limits(args: argparse.Namespace | None = None) -> CacheLimits:
     if args.no_prompt_cache:
         return CacheLimits(0, 0, folder)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    ram = memory // 8 if args.prompt_cache_ram is None else _size("--prompt-cache-ram", args.prompt_cache_ram)
-    return CacheLimits(ram, _size("--prompt-cache-disk", args.prompt_cache_disk), folder)
+    chosen = preferences.read()
+    ram = memory // 8 if chosen.prompt_cache_ram is None else chosen.prompt_cache_ram
+    if args.prompt_cache_ram is not None:
+        ram = _size("--prompt-cache-ram", args.prompt_cache_ram)
+    disk = _size("--prompt-cache-disk", CACHE_DISK) if chosen.prompt_cache_disk is None else chosen.prompt_cache_disk
+    if args.prompt_cache_disk is not None:
+        disk = _size("--prompt-cache-disk", args.prompt_cache_disk)
+    return CacheLimits(ram, disk, folder)
 
 
 _UNITS = {"": 1, "B": 1} | {

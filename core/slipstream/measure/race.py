@@ -86,6 +86,7 @@ class Race:
     runs: tuple[Run, ...]
     trials: int
     warm_ups: tuple[Run, ...] = ()  # counted nowhere
+    disturbed: tuple[Run, ...] = ()  # repeated once, and counted nowhere: the machine was another one at their end
 
     @property
     def repeats(self) -> Verdict:
@@ -117,6 +118,7 @@ def race(
     reuse: bool = False,
     together: bool = False,
     watch: Watch = lambda *_: None,
+    conditions: Callable[[], object] = lambda: None,
 ) -> Race:
     """Run every mode on every question `trials` times. The first mode is the plain one that others are compared with.
 
@@ -124,7 +126,9 @@ def race(
     `warm_up`, each first runs once more on the first question, as trial -1, which counts for nothing. Plain is
     compared with its own first trial. `prompts`: to send in place of the questions. `reuse`: prompts may begin from
     what was kept of earlier runs. `together`: an arm answers all questions at the same time, and its speed is that of
-    all together. Raises the error of a job that fails, and what `watch` raises, after cancelling the job.
+    all together. `conditions` says what makes speeds comparable, such as heat and power, and may wait until they are
+    good; a single run during which they changed is made once more. Raises the error of a job that fails, and what
+    `watch` raises, after cancelling the job.
     """
 
     def prompt(question: Question) -> Prompt:
@@ -133,7 +137,14 @@ def race(
     def request(question: Question, mode: Mode) -> Request:
         return Request(prompt(question), replace(options, mode=mode), reuse=reuse)
 
+    disturbed: list[Run] = []
+
     def run(question: Question, mode: Mode, trial: int) -> Run:
+        before = conditions()
+        made = _run(inbox, request(question, mode), question, trial, watch)
+        if conditions() == before:
+            return made
+        disturbed.append(made)
         return _run(inbox, request(question, mode), question, trial, watch)
 
     def margin(run: Run, position: int) -> Margin:
@@ -162,7 +173,7 @@ def race(
     arms = [_arm(mode, runs, questions, trials, margin, modes[0], dtype, speed) for mode in modes]
     if any(arm.verdict is Verdict.DIFFERENT for arm in arms):
         arms = [replace(arm, speedup=None, speedup_by_kind={}) for arm in arms]
-    return Race(tuple(arms), tuple(runs), trials, tuple(warm_ups))
+    return Race(tuple(arms), tuple(runs), trials, tuple(warm_ups), tuple(disturbed))
 
 
 def _run(inbox: Inbox, request: Request, question: Question, trial: int, watch: Watch) -> Run:

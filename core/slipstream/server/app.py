@@ -8,6 +8,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import uvicorn
@@ -41,6 +42,7 @@ from slipstream.server.request_log import Logged
 logger = logging.getLogger(__name__)
 
 DEFAULT_PORT = 8765
+TICKS = 10  # of uvicorn's, in a second
 STOP_S = 1  # for answers under way to end, once they were cancelled
 START_S = 30.0
 
@@ -170,7 +172,7 @@ class HttpServer:
 
     def stop(self) -> None:
         """Ends open answers with an error the client can read, then the thread. Returns within two seconds."""
-        self._server.should_exit = True
+        self._server.leave()
         if self._thread.is_alive():
             self._thread.join()
         self._socket.close()
@@ -213,7 +215,22 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self.is_up = threading.Event()
         self.loop: asyncio.AbstractEventLoop | None = None
+        self._leaving = asyncio.Event()
         self._before_shutdown = before_shutdown
+
+    def leave(self) -> None:
+        """From any thread."""
+        self.should_exit = True
+        if self.loop is not None and not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self._leaving.set)
+
+    async def main_loop(self) -> None:
+        """Wakes up once a second, for the Date header; uvicorn's own does ten times, with nothing to do."""
+        second = 0
+        while not await self.on_tick(TICKS * second):
+            second += 1
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._leaving.wait(), 1.0)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -24,6 +24,7 @@ from slipstream.server.auth import check_origins, is_loopback
 from slipstream.server.backend import Backend
 from slipstream.server.model_host import MAX_KEEP_ALIVE_S, Known, ModelHost
 from slipstream.service import Engine
+from slipstream.store import preferences
 from slipstream.store.calls import KeptCalls
 from slipstream.store.reuse import CacheDesk
 
@@ -54,7 +55,8 @@ def add_parser(
     parser = subparsers.add_parser("serve", help="answer OpenAI, Anthropic and Ollama clients on one port")
     add_model(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; wider than this machine needs a key")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT)
+    port = preferences.read().port or DEFAULT_PORT
+    parser.add_argument("--port", type=int, default=port, help="(default: %(default)s)")
     parser.add_argument(
         "--api-key", help="what clients must send; made and shown when --host is wide and none is given"
     )

@@ -16,7 +16,7 @@ from typing import Any
 from slipstream.errors import InvalidRequest, ModelIncomplete, ModelNotFound, UnsupportedModel
 from slipstream.models.gguf_architecture import DRAFTER_GGUFS, Decoder, module_names
 from slipstream.models.gguf_header import read_header
-from slipstream.store import demo, files, hub_cache
+from slipstream.store import demo, files, hub_cache, preferences
 from slipstream.store.converted import converted
 from slipstream.store.paths import cache_dir, data_dir, write_text
 from slipstream.store.sizes import words
@@ -385,7 +385,13 @@ def _settings() -> Path:
 
 
 def own_folders() -> list[Path]:
-    """Folders the user added, in which models are looked for."""
+    """Folders the user added, in which models are looked for; last the one that the app's Settings name."""
+    listed = _added_folders()
+    chosen = preferences.read().models_folder
+    return [*listed, *([chosen] if chosen is not None and chosen not in listed else [])]
+
+
+def _added_folders() -> list[Path]:
     listed = files.read_json(_settings()).get("folders")
     return [Path(item) for item in listed if isinstance(item, str)] if isinstance(listed, list) else []
 
@@ -395,13 +401,13 @@ def add_folder(folder: Path) -> None:
     folder = folder.expanduser().resolve()
     if not folder.is_dir():
         raise ModelNotFound(f"{folder} is no folder; give one that holds models")
-    _write_folders([*(known for known in own_folders() if known != folder), folder])
+    _write_folders([*(known for known in _added_folders() if known != folder), folder])
 
 
 def remove_folder(folder: Path) -> None:
     """Look there no more. Deletes nothing."""
     folder = folder.expanduser().resolve()
-    _write_folders([known for known in own_folders() if known != folder])
+    _write_folders([known for known in _added_folders() if known != folder])
 
 
 def _write_folders(folders: list[Path]) -> None:

@@ -1,0 +1,62 @@
+"""Which pairs to offer on a first start: what is here already, and known ones that this machine's memory holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from slipstream_app.models.pairs import PairRow, Shelf
+
+ROOM = 0.8  # of the memory for models that weights may take: the rest is the context's and the system's
+MIDDLE = 0.5
+OVERHEAD = 1.1  # of packed weights: scales, and parts that stay unpacked
+FOUND = 2  # pairs of this machine that are offered beside the built-in one
+
+
+class Size(StrEnum):
+    FAST = "fast"
+    BALANCED = "balanced"
+    LARGE = "large"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    row: PairRow
+    size: Size
+    bytes: int  # to be fetched, estimated where nobody knows
+
+
+def found_here(rows: Sequence[PairRow]) -> list[PairRow]:
+    """Pairs that can be used without a download, beside the built-in one; those with a drafter first."""
+    ready = [row for row in rows if row.shelf is Shelf.ON_MAC and row.is_ready and not row.is_built_in]
+    ready.sort(key=lambda row: row.choice.drafters == ())
+    return ready[:FOUND]
+
+
+def suggested(rows: Sequence[PairRow], memory: int) -> list[Suggestion]:
+    """At most three: the smallest, one that leaves room, and the largest that fits. `memory`: bytes for models."""
+    sized = [(row, size) for row in rows if row.shelf is Shelf.SUGGESTED and (size := estimate(row)) is not None]
+    fitting = sorted(((row, size) for row, size in sized if size <= ROOM * memory), key=lambda pair: pair[1])
+    if not fitting:
+        return []
+    middle = min(fitting, key=lambda pair: abs(pair[1] - MIDDLE * memory))
+    chosen = {Size.BALANCED: middle, Size.FAST: fitting[0], Size.LARGE: fitting[-1]}
+    out: list[Suggestion] = []
+    for size, (row, count) in chosen.items():
+        if all(row is not one.row for one in out):
+            out.append(Suggestion(row, size, count))
+    return out
+
+
+def estimate(row: PairRow) -> int | None:
+    """Bytes of a pair that is not here: as published, else from the parameters and bits in its name."""
+    if row.bytes is not None:
+        return row.bytes
+    named = re.search(r"(\d+(?:\.\d+)?)B\b", row.title)
+    bits = {"bf16": 16}.get(row.bits) or int(row.bits.partition("-")[0] or 0) if row.bits else 0
+    if named is None or not bits:
+        return None
+    drafters = sum(half.bytes or 0 for half in row.missing[1:])
+    return int(float(named[1]) * 1e9 * bits / 8 * OVERHEAD) + drafters

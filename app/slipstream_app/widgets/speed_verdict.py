@@ -1,0 +1,46 @@
+"""One sentence of cause: why answers are as fast as they are."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from slipstream_app.models.sizes import share_text
+from slipstream_app.models.telemetry import Figures
+from slipstream_app.theme import Theme
+from slipstream_app.widgets.panel import Panel, wrapped
+
+FEW_KEPT = 0.3
+
+
+class SpeedVerdict(Panel):
+    """Nothing is guessed: what was not measured is not said."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(theme, self.tr("Verdict"), parent)
+        self.words = wrapped(theme)
+        self.words.setAccessibleName(self.tr("Verdict"))
+        self.body.addWidget(self.words)
+
+    def judge(self, figures: Figures, plain_tps: float | None) -> None:
+        """`plain_tps`: plain decoding's, where it was measured on this machine."""
+        self.words.say(self._sentence(figures, plain_tps))
+
+    def _sentence(self, figures: Figures, plain: float | None) -> str:
+        last = figures.last
+        if not figures.rounds:
+            return self.tr("Nothing to judge yet.")
+        if not figures.drafted:
+            return self.tr("Plain decoding: one token for each pass over the model.")
+        share, per_round = figures.accepted_share or 0.0, figures.tokens_per_round or 0.0
+        if share < FEW_KEPT:
+            return self.tr(
+                "Few drafts are kept ({0}): this text surprises the drafter. Code and rewriting suit it better."
+            ).format(share_text(share))
+        if plain and last is not None and last.tokens_per_round > 1:
+            return self.tr(
+                "{0} times as fast as plain decoding on this machine ({1} tok/s): {2} tokens a pass."
+            ).format(f"{last.decode_tps / plain:.2f}", f"{plain:.1f}", f"{per_round:.2f}")
+        words = self.tr("{0} tokens for each pass over the model, where plain decoding gets one.")
+        if not plain:
+            words += " " + self.tr("How fast plain decoding is here was not measured yet: run a Race.")
+        return words.format(f"{per_round:.2f}")

@@ -1,0 +1,126 @@
+"""The first start: what is offered, by what is here and what would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.scripted_store import GB, ScriptedStore
+from slipstream.errors import SlipstreamError
+from slipstream_app.bridge.pair import BUILT_IN, PairChoice
+from slipstream_app.models.pairs import Missing, PairRow, Shelf
+from slipstream_app.models.suggest import Size, estimate, found_here, suggested
+from slipstream_app.screens.base import AppContext
+from slipstream_app.screens.onboarding import OnboardingScreen
+
+
+def known(title: str, bits: str, drafter: int = GB) -> PairRow:
+    missing = (Missing("m", None), Missing("d", drafter))
+    return PairRow(title, PairChoice(title, title), Shelf.SUGGESTED, bits, None, 32768, missing)
+
+
+ROWS = [
+    known("Tiny-1.2B bf16 + DSpark", "bf16"),
+    known("Small-4B 8-bit + DSpark", "8-bit"),
+    known("Middle-14B 8-bit + DSpark", "8-bit"),
+    known("Large-30B-A3B 4-bit + DSpark", "4-bit"),
+    known("Huge-120B 4-bit + DSpark", "4-bit"),
+    known("Nameless", "4-bit"),
+    known("Whole-27B + DFlash", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("title", "bits", "expected"), [("X-4B 8-bit", "8-bit", 5.4), ("X-1.2B", "bf16", 3.64), ("X-27B", "", None)]
+)
+def test_a_size_is_told_by_parameters_and_bits(title: str, bits: str, expected: float | None) -> None:
+    size = estimate(known(title, bits))
+    assert (None if size is None else round(size / GB, 2)) == expected
+
+
+@pytest.mark.parametrize(
+    ("memory", "sizes"),
+    [
+        (33, {Size.BALANCED: "Middle", Size.FAST: "Tiny", Size.LARGE: "Large"}),
+        (8, {Size.BALANCED: "Tiny", Size.LARGE: "Small"}),
+        (2, {}),
+    ],
+)
+def test_three_at_most_are_suggested_and_all_of_them_fit(memory: int, sizes: dict[Size, str]) -> None:
+    found = {one.size: one.row.title.partition("-")[0] for one in suggested(ROWS, memory * GB)}
+    assert found == sizes
+
+
+def test_what_is_here_and_whole_is_offered_first() -> None:
+    here = [
+        PairRow("built in", BUILT_IN, Shelf.ON_MAC, "4-bit", GB, 8192),
+        PairRow("plain", PairChoice("plain", "plain", ()), Shelf.ON_MAC, "4-bit", GB, 8192),
+        PairRow("pair", PairChoice("pair", "pair", ("d",)), Shelf.ON_MAC, "4-bit", GB, 8192),
+        PairRow("broken", PairChoice("broken", "b"), Shelf.ON_MAC, "4-bit", GB, 8192, problem="damaged"),
+    ]
+    assert [row.key for row in found_here(here)] == ["pair", "plain"]
+
+
+@pytest.fixture
+def store() -> ScriptedStore:
+    return ScriptedStore(lambda _: None)
+
+
+@pytest.fixture
+def screen(qtbot: QtBot, ready: AppContext, store: ScriptedStore) -> Iterator[OnboardingScreen]:
+    made = OnboardingScreen(ready, open_=lambda _: store)
+    made._machine = replace(made._machine, gpu_bytes=33 * GB)
+    qtbot.addWidget(made)
+    made.resize(1000, 700)
+    made.show()
+    yield made
+    made.left()
+
+
+def test_it_looks_offers_and_loads(qtbot: QtBot, screen: OnboardingScreen, ready: AppContext) -> None:
+    assert screen.looking.isVisible()
+    assert [button.text() for button in screen.choices.buttons()] == [BUILT_IN.title]
+    screen.visited(None)
+    qtbot.waitUntil(lambda: not screen.looking.isVisible(), timeout=5000)
+    titles = [button.text() for button in screen.choices.buttons()]
+    assert titles[:2] == [BUILT_IN.title, "Qwen3.8 27B + DFlash 2"]
+    screen.choices.buttons()[1].click()
+    assert screen.use.text() == "Load"
+    screen.use.click()
+    assert ready.session.choice is not None
+    assert ready.session.choice.title == "Qwen3.8 27B + DFlash 2"
+
+
+def test_a_pair_that_is_not_here_leads_to_where_it_can_be_had(
+    qtbot: QtBot, screen: OnboardingScreen, ready: AppContext, store: ScriptedStore
+) -> None:
+    store.rows = ROWS
+    screen.visited(None)
+    qtbot.waitUntil(lambda: len(screen.choices.buttons()) == 4, timeout=5000)
+    screen.choices.buttons()[1].click()
+    assert screen.use.text() == "Download…"
+    with qtbot.waitSignal(ready.navigator.asked) as asked:
+        screen.use.click()
+    assert asked.args == ["models", {"shelf": "suggested", "words": "Middle-14B 8-bit + DSpark"}]
+
+
+def test_a_store_that_cannot_be_read_leaves_the_built_in_pair(
+    qtbot: QtBot, screen: OnboardingScreen, store: ScriptedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> list[PairRow]:
+        raise SlipstreamError("the disk is gone")
+
+    monkeypatch.setattr(store, "pairs", fail)
+    screen.visited(None)
+    qtbot.waitUntil(lambda: not screen.looking.isVisible(), timeout=5000)
+    assert len(screen.choices.buttons()) == 1
+
+
+def test_what_the_self_test_measured_is_kept(qtbot: QtBot, screen: OnboardingScreen, ready: AppContext) -> None:
+    screen.run_test()
+    qtbot.waitUntil(lambda: screen._test is None, timeout=10_000)
+    assert "Both answers are the same" in screen.result.text()
+    assert ready.speedups.best("a scripted model") is not None
