@@ -30,7 +30,9 @@ def golden_cases(goldens: Path) -> list[dict[str, Any]]:
 
 
 def test_the_published_scheduler(request: pytest.FixtureRequest) -> None:
-    cases = golden_cases(request.config.getoption("--goldens"))
+    goldens = request.config.getoption("--goldens")
+    assert isinstance(goldens, Path)
+    cases = golden_cases(goldens)
     assert len(cases) >= 6
     for case in cases:
         table = {int(rows): rate for rows, rate in case["sps_table"].items()}

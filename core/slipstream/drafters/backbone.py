@@ -55,7 +55,7 @@ def joined(parts: Sequence[mx.array]) -> mx.array:
 
 def parted(rows: mx.array, widths: Sequence[int], axis: int = 0) -> list[mx.array]:
     """The way back."""
-    return [rows] if len(widths) == 1 else mx.split(rows, list(accumulate(widths[:-1])), axis=axis)
+    return [rows] if len(widths) == 1 else list(mx.split(rows, list(accumulate(widths[:-1])), axis=axis))
 
 
 class Layer(nn.Module):
