@@ -77,6 +77,8 @@ def _parser() -> argparse.ArgumentParser:
     from slipstream.agents import commands as agents
     from slipstream.commands import benchmark, calibrate, doctor, generate, models, race, roofline, serve, verify
 
+    from slipstream.commands import doctor, generate, models, race, serve, train, verify
+
     parser = argparse.ArgumentParser(
         prog="slipstream",
         description="Local language models, faster by speculative decoding. Without a command the window opens.",
@@ -85,6 +87,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="")
     for command in (generate, race, serve, models, calibrate, benchmark, roofline, verify, doctor):
+
+    for command in (generate, race, serve, verify, models, train, doctor):
         command.add_parser(commands)
     agents.add_parsers(commands)
     return parser

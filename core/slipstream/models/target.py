@@ -250,6 +250,14 @@ class Target:
         return self._parts.embed if self._parts.head is None else self._parts.head
 
     @property
+    def final_norm(self) -> mx.array | None:
+        """What the last hidden states are multiplied by before the head, where the model keeps just that."""
+        assert self._parts is not None
+        module = getattr(self._parts.body, "norm", None)
+        is_plain = isinstance(module, nn.RMSNorm)  # others keep what is added to one
+        return module.weight if is_plain else None
+
+    @property
     def has_plain_head(self) -> bool:
         """Whether logits are the output projection and nothing else."""
         assert self._parts is not None

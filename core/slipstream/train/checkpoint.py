@@ -62,7 +62,9 @@ class Checkpoints:
             trees = [mx.load(str(found[-1] / f"{part}.safetensors")) for part in PARTS]
             state = json.loads((found[-1] / STATE).read_text())
         except (OSError, RuntimeError, ValueError) as error:
-            raise ModelIncomplete(f"{found[-1]} is damaged ({error}); delete it to go on from the one before") from error
+            raise ModelIncomplete(
+                f"{found[-1]} is damaged ({error}); delete it to go on from the one before"
+            ) from error
         parameters, optimiser, average = (dict(tree) for tree in trees if isinstance(tree, dict))
         mx.eval(parameters, optimiser, average)
         return Checkpoint(parameters, optimiser, average, state)

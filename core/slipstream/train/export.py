@@ -26,8 +26,12 @@ def export(folder: Path, d: Descriptor, parameters: Mapping[str, mx.array], meta
     mx.save_safetensors(str(partial / "model.safetensors"), weights, metadata={"format": "mlx"})
     (partial / "config.json").write_text(json.dumps(config_of(d, metadata), indent=2) + "\n")
     if folder.exists():
-        if extra := sorted(path.name for path in folder.iterdir() if path.name not in ("config.json", "model.safetensors")):
+        if extra := sorted(
+            path.name for path in folder.iterdir() if path.name not in ("config.json", "model.safetensors")
+        ):
             shutil.rmtree(partial)
-            raise InvalidRequest(f"{folder} holds other files ({extra[0]}); choose another --output", folder=str(folder))
+            raise InvalidRequest(
+                f"{folder} holds other files ({extra[0]}); choose another --output", folder=str(folder)
+            )
         shutil.rmtree(folder)
     partial.replace(folder)

@@ -126,6 +126,7 @@ def train(
     part: int = PART_ROWS,
     group: Any = None,
     begins_from: str = "new",
+    whole: bool = True,
 ) -> Outcome:
     """Train from `parameters` on, or go on with what `folder` holds. Raises InvalidRequest when that was begun otherwise.
 
@@ -157,7 +158,16 @@ def train(
         decay=recipe.decay,
     )
     weighting = Weighting(recipe.ce, recipe.l1, recipe.confidence)
-    step = Step(trainee, recipe.optimiser, weighting, clip=recipe.clip, ema=recipe.ema, group=group)
+    step = Step(
+        trainee,
+        recipe.optimiser,
+        weighting,
+        clip=recipe.clip,
+        ema=recipe.ema,
+        ramp=2 * recipe.warmup,
+        group=group,
+        whole=whole,
+    )
     schedule = Schedule(recipe.rate, recipe.warmup)
     began, saved, waiting = time.monotonic() - spent, time.monotonic(), _Means(d.proposals)
 

@@ -36,8 +36,8 @@ def head_loss(
     weights: mx.array,
     *,
     part: int = PART_ROWS,
-    ce_weight: float = CE_WEIGHT,
-    l1_weight: float = L1_WEIGHT,
+    ce_weight: mx.array | float = CE_WEIGHT,
+    l1_weight: mx.array | float = L1_WEIGHT,
 ) -> Head:
     """`hidden` [n, hidden] and `through` [n, rank] meet `head` [V, hidden] and `markov_out` [V, rank].
 
@@ -80,6 +80,7 @@ def head_loss(
         return teacher(at, end) if callable(teacher) else teacher[at:end]
 
     kind = head.dtype
+    ce_weight, l1_weight = mx.array(ce_weight), mx.array(l1_weight)
     inputs = hidden.astype(kind)
     if through is not None and markov_out is not None:
         inputs = mx.concatenate([inputs, through.astype(kind)], axis=-1)
@@ -105,7 +106,12 @@ def head_loss(
 
 
 def _terms_of(
-    logits: mx.array, teacher: mx.array, labels: mx.array, weights: mx.array, ce_weight: float, l1_weight: float
+    logits: mx.array,
+    teacher: mx.array,
+    labels: mx.array,
+    weights: mx.array,
+    ce_weight: mx.array,
+    l1_weight: mx.array,
 ) -> list[mx.array]:
     """Of rows [n, V]: the gradient of the weighted loss, its two sums, and each row's figures."""
     logits, teacher = logits.astype(mx.float32), teacher.astype(mx.float32)

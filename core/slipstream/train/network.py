@@ -138,7 +138,9 @@ class Network:
         previous = weights[W1][before].astype(hidden.dtype)
         predicting = hidden[:, :, d.first :]
         if d.markov == "gated":
-            gate = mx.sigmoid(_linear(weights, "markov_head.gate_proj", mx.concatenate([predicting, previous], axis=-1)))
+            gate = mx.sigmoid(
+                _linear(weights, "markov_head.gate_proj", mx.concatenate([predicting, previous], axis=-1))
+            )
             return previous, gate * previous
         if d.markov == "rnn":
             memory = mx.zeros_like(previous[:, :, 0])
@@ -175,8 +177,11 @@ def _linear(weights: Parameters, path: str, rows: mx.array) -> mx.array:
     return rows @ weights[f"{path}.weight"].T.astype(rows.dtype) + weights[f"{path}.bias"].astype(rows.dtype)
 
 
-def fresh(d: Descriptor, tap_width: int, seed: int) -> Parameters:
-    """New weights in float32: small and random, the Markov head silent and confidence even at first, norms one."""
+def fresh(d: Descriptor, tap_width: int, seed: int, norm: mx.array | None = None) -> Parameters:
+    """New weights in float32: small and random, the Markov head silent and confidence even at first, norms one.
+
+    `norm`: the target's own final norm, which its output table was made for.
+    """
     shapes = expected_shapes(d) | {"fc.weight": (d.hidden, tap_width)}
     keys = mx.random.split(mx.random.key(seed), len(shapes))
     weights: Parameters = {}
@@ -187,5 +192,7 @@ def fresh(d: Descriptor, tap_width: int, seed: int) -> Parameters:
             weights[name] = mx.zeros(shape)
         else:
             weights[name] = mx.random.normal(shape, key=key) * SPREAD
+    if norm is not None and norm.shape == weights["norm.weight"].shape:
+        weights["norm.weight"] = norm.astype(mx.float32)
     mx.eval(weights)
     return weights

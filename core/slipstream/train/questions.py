@@ -77,7 +77,7 @@ class Turns:
         """Ids up to and with the first words of a question."""
         ids = self.render(beginning)
         shared = 0
-        for shared, token in enumerate(ids):  # noqa: B007 - where the common end begins
+        for shared, token in enumerate(ids):
             if shared >= len(self.before) and token in self.ends:
                 break
         return tuple(ids[:shared])

@@ -15,7 +15,6 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from slipstream.models.host import ints, rows
 from slipstream.models.target import Target
 
 CAPACITY_STEP = 64  # what attention looks at grows by so many rows: few shapes
@@ -82,7 +81,9 @@ class Sampler:
             if made % SYNC == 0 or made >= limit:
                 block = np.array(mx.stack(steps, axis=1))  # [rows, steps]
                 steps = []
-                finished = np.array([_extend(written[ask], block[row], ends_list, limits[ask]) for row, ask in enumerate(live)])
+                finished = np.array(
+                    [_extend(written[ask], block[row], ends_list, limits[ask]) for row, ask in enumerate(live)]
+                )
                 if finished.all() or made >= limit:
                     break
                 if (~finished).mean() <= SHRINK:

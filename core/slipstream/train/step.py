@@ -28,9 +28,15 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    ce: float = CE_WEIGHT
-    l1: float = L1_WEIGHT
+    """Of the loss's terms. Arrays where they change from step to step."""
+
+    ce: mx.array | float = CE_WEIGHT
+    l1: mx.array | float = L1_WEIGHT
     confidence: float = CONFIDENCE_WEIGHT
+
+    def at(self, share: mx.array) -> Weighting:
+        """At the start, when two distributions hardly overlap and L1 has no slope, cross entropy alone; then these."""
+        return Weighting(share * self.ce + (1 - share), share * self.l1, self.confidence)
 
 
 @dataclass(slots=True)
@@ -59,7 +65,9 @@ class Trainee:
         self._head = dense_head(target).astype(precision.logits)
         mx.eval(self._head)
 
-    def figures(self, parameters: Mapping[str, mx.array], arrays: Mapping[str, mx.array], weighting: Weighting) -> Figures:
+    def figures(
+        self, parameters: Mapping[str, mx.array], arrays: Mapping[str, mx.array], weighting: Weighting
+    ) -> Figures:
         """Loss and figures of a batch's arrays. Differentiable in the parameters."""
         d, kind = self.descriptor, self._precision.network
         features, final = self._target.states(arrays["tokens"], d.taps)
@@ -119,7 +127,7 @@ class Trainee:
         return rows if scale == 1.0 else rows * scale
 
     def _teacher(self, final: mx.array) -> mx.array:
-        """The target's logits; by the dense table where the model does nothing else, for it has the wanted precision."""
+        """The target's logits; by the dense table, in the precision that is wanted, where a model does nothing else."""
         if self._target.has_plain_head:
             return final.astype(self._head.dtype) @ self._head.T
         return self._target.logits_of(final)
@@ -152,15 +160,26 @@ class Step:
     """`run` learns from one batch. With a group, gradients are summed over its processes."""
 
     def __init__(
-        self, trainee: Trainee, optimiser: Kind, weighting: Weighting, *, clip: float, ema: float, group: Any = None
+        self,
+        trainee: Trainee,
+        optimiser: Kind,
+        weighting: Weighting,
+        *,
+        clip: float,
+        ema: float,
+        ramp: int,
+        group: Any = None,
+        whole: bool = True,
     ) -> None:
+        """`ramp`: steps until the loss is as `weighting` says. `whole`: compile all of a step, not its parts alone."""
         self._trainee = trainee
         self._optimiser: Kind = optimiser
         self._weighting = weighting
         self._clip = clip
         self._ema = ema
         self._group = group if group is not None and group.size() > 1 else None
-        self._learn = mx.compile(self._run)
+        self._ramp = ramp
+        self._learn = mx.compile(self._run) if whole else self._run
 
     def run(
         self, parameters: Tree, state: Tree, average: Tree, batch: Batch, rate: float, step: int
@@ -172,8 +191,10 @@ class Step:
     def _run(
         self, parameters: Tree, state: Tree, average: Tree, arrays: dict[str, mx.array]
     ) -> tuple[Tree, Tree, Tree, dict[str, mx.array]]:
+        weighting = self._weighting.at(mx.minimum(1.0, arrays["step"] / max(self._ramp, 1)))
+
         def loss(parameters: Tree) -> tuple[mx.array, dict[str, mx.array]]:
-            found = self._trainee.figures(parameters, arrays, self._weighting)
+            found = self._trainee.figures(parameters, arrays, weighting)
             return found.loss, _summary(found, arrays["weights"])
 
         (_, summary), gradients = mx.value_and_grad(loss)(parameters)

@@ -1,0 +1,231 @@
+"""`slipstream train`: makes a drafter for a model, on this machine, from nothing but the model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slipstream.errors import InvalidRequest
+from slipstream.store import demo, local, paths
+
+if TYPE_CHECKING:
+    from slipstream.train.job import Maker, Plan, Report
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("train", help="make a drafter for a model")
+    add_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", help="folder, GGUF file or Hugging Face name (default: the built-in model)")
+    parser.add_argument("--output", type=Path, help="the drafter's folder (default: beside its working files)")
+    parser.add_argument("--work", type=Path, help="folder of conversations and checkpoints (default: in the cache)")
+    parser.add_argument("--only", choices=("write", "fit"), help="one half of the work: conversations, or training")
+    data = parser.add_argument_group("conversations")
+    data.add_argument("--prompts", type=Path, help='questions as JSON lines with "prompt" (default: a neutral set)')
+    data.add_argument("--conversations", type=int, default=8192, help="about so many (%(default)s)")
+    data.add_argument("--answer", type=int, default=320, help="tokens of an answer at most (%(default)s)")
+    data.add_argument("--invented", type=float, default=0.6, help="share of questions that the model invents")
+    data.add_argument("--width", type=int, default=64, help="texts written at once (%(default)s)")
+    data.add_argument("--shard", type=int, default=512, help="conversations in a file (%(default)s)")
+    data.add_argument("--data-minutes", type=float, help="stop writing after so long")
+    data.add_argument("--part", default="0/1", help="write every nth file: 0/2 and 1/2 on two devices (%(default)s)")
+    fit = parser.add_argument_group("drafter")
+    fit.add_argument("--kind", choices=("dspark", "dflash"), default="dspark")
+    fit.add_argument("--layers", type=int, default=3)
+    fit.add_argument("--taps", help="layers of the model that it reads, such as 1,7,14 (default: five, spread)")
+    fit.add_argument("--proposals", type=int, default=7, help="tokens drafted a round (%(default)s)")
+    fit.add_argument("--rank", type=int, default=64, help="of the Markov head (%(default)s)")
+    fit.add_argument("--markov", choices=("vanilla", "gated", "rnn"), default="vanilla")
+    fit.add_argument("--mask-id", type=int, help="token that fills the slots to be drafted")
+    steps = parser.add_argument_group("training")
+    steps.add_argument("--minutes", type=float, help="train so long")
+    steps.add_argument("--steps", type=int, help="train so many steps")
+    steps.add_argument("--texts", type=int, default=8, help="conversations of a step (%(default)s)")
+    steps.add_argument("--anchors", type=int, default=64, help="places in each that a block begins at (%(default)s)")
+    steps.add_argument("--longest", type=int, default=640, help="tokens of a conversation that are used (%(default)s)")
+    steps.add_argument("--rate", type=float, default=1e-3, help="learning rate (%(default)s)")
+    steps.add_argument("--warmup", type=int, default=200, help="steps until it is reached (%(default)s)")
+    steps.add_argument("--optimiser", choices=("adamw", "muon"), default="adamw")
+    steps.add_argument("--ema", type=float, default=0.998, help="of the averaged weights (%(default)s)")
+    steps.add_argument("--decay", type=float, default=4.0, help="later drafts weigh less by it (%(default)s)")
+    steps.add_argument("--ce", type=float, default=0.1, help="weight of the cross entropy (%(default)s)")
+    steps.add_argument("--l1", type=float, default=0.9, help="weight of the distance of distributions (%(default)s)")
+    steps.add_argument("--seed", type=int, default=0)
+    steps.add_argument("--rows", type=int, default=2048, help="drafts compared with the vocabulary at once")
+    steps.add_argument("--every", type=int, default=20, help="say something every so many steps (%(default)s)")
+    steps.add_argument("--save-seconds", type=float, default=60, help="between checkpoints (%(default)s)")
+    steps.add_argument("--judge-by", type=Path, help="questions that are never trained on, to judge it by at the end")
+    steps.add_argument("--judge-most", type=int, default=1000, help="use so many of them (%(default)s)")
+    machine = parser.add_argument_group("precision")
+    kinds = ("float32", "bfloat16", "float16")
+    machine.add_argument("--dtype", choices=kinds, help="what the model computes in")
+    machine.add_argument("--network-dtype", choices=kinds, help="what the drafter computes in while it learns")
+    machine.add_argument("--compile-parts", action="store_true", help="compile parts of a step, not all of it at once")
+    parser.add_argument("--log", type=Path, help="append what is said to this file, as JSON lines")
+
+
+def run(args: argparse.Namespace) -> int:
+    plan = None
+    # Products in float32 may lose digits that training does not need; plain decoding never does this.
+    os.environ["MLX_ENABLE_TF32"] = "1"
+    maker, plan = _open(args)
+    from slipstream.train.loop import Control
+    from slipstream.train.questions import bundled_prompts, read_prompts
+
+    control, say = Control(), _Teller(args.log)
+    if args.only != "fit":
+        given = read_prompts(args.prompts) if args.prompts else bundled_prompts()
+        part, parts = _part(args.part)
+        maker.write(plan, given, say, control, part, parts)
+    if args.only != "write":
+        found = maker.fit(plan, say, control)
+        if found is not None:
+            print(f"{plan.output}: {found[1].per_round:.2f} tokens per round on held-out conversations")
+    return 0
+
+
+def _open(args: argparse.Namespace) -> tuple[Maker, Plan]:
+    import mlx.core as mx
+
+    from slipstream.engine.load import DTYPES, Precision, load_target, on_gpu
+    from slipstream.models.tokeniser import Tokeniser
+    from slipstream.train import step
+    from slipstream.train.design import Design
+    from slipstream.train.job import Maker, Plan
+    from slipstream.train.loop import Recipe
+    from slipstream.train.questions import read_prompts
+    from slipstream.train.writing import Amount
+
+    folder = demo.target() if args.model is None else local.resolve(args.model)
+    name = demo.NAME if args.model is None else Path(args.model).name
+    target = load_target(folder, Precision(dtype=args.dtype, unpack=True))
+    tokeniser = Tokeniser(folder)
+    config: dict[str, Any] = json.loads((folder / "config.json").read_text())
+    maker = Maker(target, tokeniser, config, name)
+    work = args.work or paths.cache_dir() / "train" / name
+    label = f"{name}-{'DSpark' if args.kind == 'dspark' else 'DFlash'}"
+    taps = tuple(int(tap) for tap in args.taps.split(",")) if args.taps else ()
+    design = Design(
+        kind=args.kind,
+        layers=args.layers,
+        taps=taps,
+        proposals=args.proposals,
+        rank=args.rank,
+        markov=args.markov,
+        mask_id=_mask_id(tokeniser) if args.mask_id is None else args.mask_id,
+    )
+    recipe = Recipe(
+        design=design,
+        texts=args.texts,
+        anchors=args.anchors,
+        longest=args.longest,
+        rate=args.rate,
+        warmup=args.warmup,
+        optimiser=args.optimiser,
+        ema=args.ema,
+        decay=args.decay,
+        ce=args.ce,
+        l1=args.l1,
+        steps=args.steps,
+        seconds=None if args.minutes is None else 60 * args.minutes,
+        seed=args.seed,
+    )
+    if recipe.steps is None and recipe.seconds is None and args.only != "write":
+        raise InvalidRequest("say how long to train: --minutes or --steps", option="minutes")
+    shards = max(1, -(-args.conversations // args.shard))
+    amount = Amount(
+        shards=shards,
+        rows=args.shard,
+        answer=args.answer,
+        width=args.width,
+        invented=args.invented,
+        seed=args.seed,
+    )
+    network = DTYPES[args.network_dtype] if args.network_dtype else mx.bfloat16 if on_gpu() else mx.float32
+    plan = Plan(
+        recipe=recipe,
+        amount=amount,
+        data=work / "conversations",
+        run=work / f"run-{args.kind}",
+        output=args.output or work / label,
+        precision=step.Precision(network=network),
+        part=args.rows,
+        data_seconds=None if args.data_minutes is None else 60 * args.data_minutes,
+        judge_by=tuple(read_prompts(args.judge_by)[: args.judge_most]) if args.judge_by else (),
+        every=args.every,
+        whole=not args.compile_parts,
+        save_every_s=args.save_seconds,
+    )
+    return maker, plan
+
+
+def _mask_id(tokeniser: Any) -> int:
+    """A special token that chats do not use, if there is one."""
+    template = str(getattr(tokeniser.huggingface, "chat_template", "") or "")
+    added = getattr(tokeniser.huggingface, "added_tokens_decoder", {})
+    free = [int(id_) for id_, token in sorted(added.items()) if token.special and token.content not in template]
+    free = [id_ for id_ in free if id_ not in tokeniser.end_ids]
+    return free[0] if free else min(tokeniser.end_ids, default=0)
+
+
+def _part(text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not (part.isdigit() and parts.isdigit() and int(part) < int(parts)):
+        raise InvalidRequest(f"--part must be such as 0/2, not {text!r}", option="part")
+    return int(part), int(parts)
+
+
+class _Teller:
+    """Says progress on the terminal, a line each, and keeps it in a file."""
+
+    def __init__(self, log: Path | None) -> None:
+        self._log = log
+        self._began = time.monotonic()
+
+    def __call__(self, report: Report) -> None:
+        from dataclasses import asdict
+
+        from slipstream.train.job import Judged
+        from slipstream.train.loop import Figure
+        from slipstream.train.writing import Written
+
+        at = time.monotonic() - self._began
+        match report:
+            case Written():
+                line = (
+                    f"shard {report.shard + 1}/{report.shards}: {report.conversations} conversations, "
+                    f"{report.tokens} tokens in {report.seconds:.1f} s ({report.tokens / report.seconds:.0f} tok/s)"
+                )
+            case Figure():
+                line = (
+                    f"step {report.step} {100 * report.progress:.1f}% loss {report.loss:.4f} ce {report.ce:.3f} "
+                    f"l1 {report.l1:.3f} conf {report.confidence:.3f} norm {report.norm:.2f} "
+                    f"per round {report.same:.3f} (T=1 {report.chance:.3f}) "
+                    f"by position {' '.join(f'{share:.2f}' for share in report.agrees)} "
+                    f"rate {report.rate:.2e} {report.tokens_per_second:.0f} tok/s"
+                )
+            case Judged():
+                kinds = " ".join(f"{kind} {worth:.2f}" for kind, worth in report.by_kind.items())
+                line = f"{report.what}: {kinds} (T=1 {report.chance:.2f})"
+        print(f"{at:7.1f} s  {line}", flush=True)
+        if self._log is not None:
+            with self._log.open("a") as file:
+                entry = {"what": type(report).__name__, "at": round(at, 2)} | asdict(report)
+                file.write(json.dumps(entry) + "\n")
+
+
+if __name__ == "__main__":  # where not all that the other commands need is installed
+    from slipstream.models.backend import prepare
+
+    prepare()
+    _parser = argparse.ArgumentParser()
+    add_arguments(_parser)
+    sys.exit(run(_parser.parse_args()))

@@ -1,0 +1,179 @@
+"""Making a drafter from beginning to end: conversations, training, judgement, export. One call, and what it says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+
+from slipstream import __version__
+from slipstream.errors import InvalidRequest, UnsupportedModel
+from slipstream.models.target import Target
+from slipstream.models.tokeniser import Tokeniser
+from slipstream.train.calibrate import temperatures
+from slipstream.train.corpus import About, Conversation, Corpus
+from slipstream.train.design import TargetShape, check
+from slipstream.train.export import export
+from slipstream.train.judge import Judgement, judge
+from slipstream.train.loop import Control, Figure, Outcome, Recipe, train
+from slipstream.train.loss import PART_ROWS
+from slipstream.train.network import fresh
+from slipstream.train.questions import Given
+from slipstream.train.sampler import Ask, Sampler
+from slipstream.train.step import Precision, Trainee
+from slipstream.train.writing import Amount, Writer, Written
+from slipstream.types import Chat
+
+HELD_OUT_MOST = 256  # conversations that a judgement looks at
+ANSWER = 160  # tokens of an answer to a prompt that only judges
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Greedy tokens per round, by kind; `what` says over which texts and weights."""
+
+    what: str
+    by_kind: dict[str, float]
+    chance: float
+
+
+Report = Written | Figure | Judged
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be made, and where it lies meanwhile."""
+
+    recipe: Recipe
+    amount: Amount
+    data: Path
+    run: Path
+    output: Path
+    precision: Precision = field(default_factory=Precision)
+    part: int = PART_ROWS
+    data_seconds: float | None = None
+    judge_by: tuple[Given, ...] = ()  # prompts that are never trained on
+    every: int = 20
+    whole: bool = True  # compile all of a step at once
+    save_every_s: float = 60.0
+
+
+class Maker:
+    """Makes a drafter for a loaded target. On the thread that owns it. Raises UnsupportedModel when none can be."""
+
+    def __init__(self, target: Target, tokeniser: Tokeniser, config: dict[str, Any], name: str) -> None:
+        if not target.has_taps:
+            raise UnsupportedModel(
+                f"no drafter can be made for {target.model_type!r}: its hidden states are not known; use --mode lookup"
+            )
+        self.target, self.tokeniser, self.name = target, tokeniser, name
+        self.shape = TargetShape.of(
+            config,
+            layers=target.layer_count,
+            hidden=target.hidden_size,
+            vocabulary=target.vocabulary,
+            context=target.context,
+        )
+
+    def write(
+        self, plan: Plan, given: Sequence[Given], say: Callable[[Report], None], control: Control, part: int, parts: int
+    ) -> int:
+        """Conversations, as many as are missing. How many shards there are then."""
+        corpus = Corpus(plan.data)
+        settings = {key: value for key, value in asdict(plan.amount).items() if key not in ("shards", "width")}
+        corpus.open(About(self.name, settings | {"prompts": len(given)}))
+        began = time.monotonic()
+
+        def is_over() -> bool:
+            nonlocal began
+            began += control.wait()
+            late = plan.data_seconds is not None and time.monotonic() - began > plan.data_seconds
+            return control.is_stopped or (late and bool(corpus.shards()))
+
+        writer = Writer(self.target, self.tokeniser, given, plan.amount)
+        return writer.write(corpus, say, part=part, parts=parts, until=is_over)
+
+    def fit(
+        self,
+        plan: Plan,
+        say: Callable[[Report], None],
+        control: Control,
+        *,
+        start: dict[str, mx.array] | None = None,
+        begins_from: str = "new",
+        group: Any = None,
+    ) -> tuple[Outcome, Judgement] | None:
+        """Train on the conversations there are, judge, and export. None when it was stopped before the end."""
+        recipe = plan.recipe
+        check(recipe.design, self.shape)
+        d = recipe.design.descriptor(self.shape)
+        conversations = list(Corpus(plan.data).read())
+        learned = [one for one in conversations if not one.is_held_out]
+        if len(learned) < 2:
+            raise InvalidRequest(f"{plan.data} has no conversations to learn from; make some first")
+        held_out = [one for one in conversations if one.is_held_out and one.temperature == 0][:HELD_OUT_MOST]
+        parameters = start or fresh(d, len(d.taps) * self.target.hidden_size, recipe.seed, self.target.final_norm)
+        outcome = train(
+            self.target,
+            parameters,
+            self.shape,
+            learned,
+            recipe,
+            plan.run,
+            precision=plan.precision,
+            say=say,
+            control=control,
+            every=plan.every,
+            save_every_s=plan.save_every_s,
+            part=plan.part,
+            group=group,
+            begins_from=begins_from,
+            whole=plan.whole,
+        )
+        if not outcome.is_finished and not control.is_stopped:
+            return None
+        trainee = Trainee(d, self.target, plan.precision, plan.part)
+        judged = {
+            "average": judge(trainee, outcome.average, held_out, longest=recipe.longest),
+            "last": judge(trainee, outcome.parameters, held_out, longest=recipe.longest),
+        }
+        for what, found in judged.items():
+            say(_said(f"held out, {what} weights", found))
+        better = max(judged, key=lambda what: judged[what].per_round)
+        best, found = {"average": outcome.average, "last": outcome.parameters}[better], judged[better]
+        if d.confidence and len(found.prefix):
+            d = replace(d, confidence_temperatures=temperatures(found.confidence, found.prefix, found.possible))
+        if plan.judge_by:
+            unseen = judge(trainee, best, self.answers(plan.judge_by), longest=recipe.longest)
+            say(_said("prompts never trained on", unseen))
+        metadata = {
+            "version": __version__,
+            "target": self.name,
+            "recipe": {key: value for key, value in asdict(recipe).items() if key != "design"},
+            "conversations": len(learned),
+            "steps": outcome.steps,
+            "seconds": round(outcome.seconds),
+            "weights": better,
+            "tokens_per_round": {kind: round(worth.per_round, 3) for kind, worth in found.by_kind.items()},
+        }
+        export(plan.output, d, best, metadata)
+        return outcome, found
+
+    def answers(self, given: Sequence[Given], limit: int = ANSWER) -> list[Conversation]:
+        """Greedy answers to prompts that judge."""
+        prompts = [tuple(self.tokeniser.encode(Chat(({"role": "user", "content": one.text},)))) for one in given]
+        asks = [Ask(ids, 0.0, limit) for ids in prompts]
+        written = Sampler(self.target, 0).sample(asks, self.tokeniser.end_ids, 1024)
+        return [
+            Conversation((*ids, *answer), len(ids), one.kind, 0.0)
+            for one, ids, answer in zip(given, prompts, written, strict=True)
+            if len(answer) >= 2
+        ]
+
+
+def _said(what: str, found: Judgement) -> Judged:
+    return Judged(what, {kind: round(worth.per_round, 3) for kind, worth in found.by_kind.items()}, found.chance)
