@@ -68,7 +68,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kinds = ("float32", "bfloat16", "float16")
     machine.add_argument("--dtype", choices=kinds, help="what the model computes in")
     machine.add_argument("--network-dtype", choices=kinds, help="what the drafter computes in while it learns")
-    machine.add_argument("--compile-parts", action="store_true", help="compile parts of a step, not all of it at once")
     parser.add_argument("--log", type=Path, help="append what is said to this file, as JSON lines")
 
 
@@ -161,7 +160,6 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan]:
         data_seconds=None if args.data_minutes is None else 60 * args.data_minutes,
         judge_by=tuple(read_prompts(args.judge_by)[: args.judge_most]) if args.judge_by else (),
         every=args.every,
-        whole=not args.compile_parts,
         save_every_s=args.save_seconds,
     )
     return maker, plan

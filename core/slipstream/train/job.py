@@ -58,7 +58,6 @@ class Plan:
     data_seconds: float | None = None
     judge_by: tuple[Given, ...] = ()  # prompts that are never trained on
     every: int = 20
-    whole: bool = True  # compile all of a step at once
     save_every_s: float = 60.0
 
 
@@ -132,7 +131,6 @@ class Maker:
             part=plan.part,
             group=group,
             begins_from=begins_from,
-            whole=plan.whole,
         )
         if not outcome.is_finished and not control.is_stopped:
             return None

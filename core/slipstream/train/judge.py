@@ -66,9 +66,8 @@ def judge(
     anchors: int = 64,
     longest: int = 640,
 ) -> Judgement:
-    """Greedy answers only make sense for the rounds: where the text was drawn, the likeliest draft is often not in it."""
+    """For greedy answers: where a text was drawn, the likeliest draft is often not what it says."""
     d = trainee.descriptor
-    run = mx.compile(lambda parameters, arrays: _figures(trainee, parameters, arrays))
     walks = [_Walk() for _ in conversations]
     confidences: list[Any] = []
     prefixes: list[Any] = []
@@ -91,7 +90,7 @@ def judge(
             places[row, : len(pieces[number][1])] = pieces[number][1]
             kept[row, : len(pieces[number][1])] = True
         batch = lay_out(tokens, places, kept, d.proposals, length)
-        right, accept, confidence = run(dict(parameters), arrays_of(batch))
+        right, accept, confidence = _figures(trainee, dict(parameters), arrays_of(batch))
         valid = batch.weights > 0
         prefix = np.cumprod(np.array(right) & valid, axis=-1).sum(-1)
         chance = np.cumprod(np.array(accept) * valid, axis=-1).sum(-1)

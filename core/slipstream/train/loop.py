@@ -126,9 +126,10 @@ def train(
     part: int = PART_ROWS,
     group: Any = None,
     begins_from: str = "new",
-    whole: bool = True,
 ) -> Outcome:
-    """Train from `parameters` on, or go on with what `folder` holds. Raises InvalidRequest when that was begun otherwise.
+    """Train from `parameters` on, or go on with what `folder` holds.
+
+    Raises InvalidRequest when that was begun with other settings.
 
     Progress, and with it the learning rate, is by steps if the recipe names their number, else by time.
     """
@@ -166,7 +167,6 @@ def train(
         ema=recipe.ema,
         ramp=2 * recipe.warmup,
         group=group,
-        whole=whole,
     )
     schedule = Schedule(recipe.rate, recipe.warmup)
     began, saved, waiting = time.monotonic() - spent, time.monotonic(), _Means(d.proposals)
@@ -220,7 +220,7 @@ def _prefetched(
 
 
 class _Means:
-    """Figures of the steps since the last report. Only the last few steps may be unfinished: the device is waited for."""
+    """Figures of the steps since the last report. The device is waited for: only a few steps may be unfinished."""
 
     def __init__(self, predictions: int) -> None:
         self._predictions = predictions

@@ -168,9 +168,14 @@ class _Rotation:
             self._cos, self._sin = self._cos[:, None], self._sin[:, None]
 
     def __call__(self, rows: mx.array) -> mx.array:
-        one, two = mx.split(rows.astype(mx.float32), 2, axis=-1)
-        turned = [one * self._cos - two * self._sin, two * self._cos + one * self._sin]
-        return mx.concatenate(turned, axis=-1).astype(rows.dtype)
+        one, two = mx.split(rows, 2, axis=-1)
+        return mx.concatenate(_turned(one, two, self._cos, self._sin), axis=-1).astype(rows.dtype)
+
+
+@mx.compile
+def _turned(one: mx.array, two: mx.array, cos: mx.array, sin: mx.array) -> list[mx.array]:
+    one, two = one.astype(mx.float32), two.astype(mx.float32)
+    return [one * cos - two * sin, two * cos + one * sin]
 
 
 def _linear(weights: Parameters, path: str, rows: mx.array) -> mx.array:

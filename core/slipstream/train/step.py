@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import mlx.core as mx
@@ -169,29 +170,22 @@ class Step:
         ema: float,
         ramp: int,
         group: Any = None,
-        whole: bool = True,
     ) -> None:
-        """`ramp`: steps until the loss is as `weighting` says. `whole`: compile all of a step, not its parts alone."""
+        """`ramp`: steps until the loss is as `weighting` says."""
         self._trainee = trainee
-        self._optimiser: Kind = optimiser
         self._weighting = weighting
-        self._clip = clip
         self._ema = ema
         self._group = group if group is not None and group.size() > 1 else None
         self._ramp = ramp
-        self._learn = mx.compile(self._run) if whole else self._run
+        # Its parts are compiled, not the step: MLX refuses a whole whose custom gradient refers to what is around it.
+        self._update = mx.compile(partial(update, kind=optimiser, clip=clip))
 
     def run(
         self, parameters: Tree, state: Tree, average: Tree, batch: Batch, rate: float, step: int
     ) -> tuple[Tree, Tree, Tree, dict[str, mx.array]]:
         """Parameters, optimiser's state, their moving average, and figures; lazy. `step` counts from 1."""
-        arrays = arrays_of(batch) | {"rate": mx.array(rate), "step": mx.array(step, dtype=mx.float32)}
-        return self._learn(parameters, state, average, arrays)
-
-    def _run(
-        self, parameters: Tree, state: Tree, average: Tree, arrays: dict[str, mx.array]
-    ) -> tuple[Tree, Tree, Tree, dict[str, mx.array]]:
-        weighting = self._weighting.at(mx.minimum(1.0, arrays["step"] / max(self._ramp, 1)))
+        arrays = arrays_of(batch)
+        weighting = self._weighting.at(mx.array(min(1.0, step / max(self._ramp, 1))))
 
         def loss(parameters: Tree) -> tuple[mx.array, dict[str, mx.array]]:
             found = self._trainee.figures(parameters, arrays, weighting)
@@ -200,10 +194,10 @@ class Step:
         (_, summary), gradients = mx.value_and_grad(loss)(parameters)
         if self._group is not None:
             gradients, summary = _summed(gradients, self._group), _summed(summary, self._group)
-        rate, step = arrays["rate"], arrays["step"]
-        after, state, norm = update(parameters, gradients, state, rate, step, self._optimiser, self._clip)
+        at = mx.array(float(step))
+        after, state, norm = self._update(parameters, gradients, state, mx.array(rate), at)
         # Young averages forget faster, else the start would stay in them.
-        keep = mx.minimum(self._ema, (1 + step) / (10 + step))
+        keep = min(self._ema, (1 + step) / (10 + step))
         average = {name: keep * value + (1 - keep) * after[name] for name, value in average.items()}
         return after, state, average, summary | {"norm": norm}
 
