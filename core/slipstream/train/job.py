@@ -22,9 +22,9 @@ from slipstream.train.judge import Judgement, judge
 from slipstream.train.loop import Control, Figure, Outcome, Recipe, train
 from slipstream.train.loss import PART_ROWS
 from slipstream.train.network import fresh
-from slipstream.train.questions import Given
+from slipstream.train.questions import Given, bundled_prompts
 from slipstream.train.sampler import Ask, Sampler
-from slipstream.train.step import Precision, Trainee
+from slipstream.train.step import Precision, Trainee, channel_scale
 from slipstream.train.writing import Amount, Writer, Written
 from slipstream.types import Chat
 
@@ -115,26 +115,28 @@ class Maker:
         if len(learned) < 2:
             raise InvalidRequest(f"{plan.data} has no conversations to learn from; make some first")
         held_out = [one for one in conversations if one.is_held_out and one.temperature == 0][:HELD_OUT_MOST]
-        parameters = start or fresh(d, len(d.taps) * self.target.hidden_size, recipe.seed, self.target.final_norm)
+        texts = [self.tokeniser.encode(Chat(({"role": "user", "content": one.text},))) for one in bundled_prompts()]
+        scale = channel_scale(self.target, d.taps, texts)
+        trainee = Trainee(d, self.target, plan.precision, plan.part, scale)
+        if start is None:
+            parameters = fresh(d, len(d.taps) * self.target.hidden_size, recipe.seed, self.target.final_norm)
+        else:
+            parameters = trainee.learned(start)
         outcome = train(
-            self.target,
+            trainee,
             parameters,
-            self.shape,
             learned,
             recipe,
             plan.run,
-            precision=plan.precision,
             say=say,
             control=control,
             every=plan.every,
             save_every_s=plan.save_every_s,
-            part=plan.part,
             group=group,
             begins_from=begins_from,
         )
         if not outcome.is_finished and not control.is_stopped:
             return None
-        trainee = Trainee(d, self.target, plan.precision, plan.part)
         judged = {
             "average": judge(trainee, outcome.average, held_out, longest=recipe.longest),
             "last": judge(trainee, outcome.parameters, held_out, longest=recipe.longest),
@@ -158,7 +160,7 @@ class Maker:
             "weights": better,
             "tokens_per_round": {kind: round(worth.per_round, 3) for kind, worth in found.by_kind.items()},
         }
-        export(plan.output, d, best, metadata)
+        export(plan.output, d, trainee.published(best), metadata)
         return outcome, found
 
     def answers(self, given: Sequence[Given], limit: int = ANSWER) -> list[Conversation]:

@@ -15,14 +15,13 @@ import mlx.core as mx
 
 from slipstream.errors import EngineFaulted
 from slipstream.models.host import floats, number
-from slipstream.models.target import Target
 from slipstream.train.batches import DECAY, Batch, Batches, Position
 from slipstream.train.checkpoint import Checkpoints
 from slipstream.train.corpus import Conversation
-from slipstream.train.design import Design, TargetShape
-from slipstream.train.loss import CE_WEIGHT, CONFIDENCE_WEIGHT, L1_WEIGHT, PART_ROWS
+from slipstream.train.design import Design
+from slipstream.train.loss import CE_WEIGHT, CONFIDENCE_WEIGHT, L1_WEIGHT
 from slipstream.train.optimiser import Kind, Schedule, Tree, start
-from slipstream.train.step import Precision, Step, Trainee, Weighting
+from slipstream.train.step import Step, Trainee, Weighting
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +110,16 @@ class Outcome:
 
 
 def train(
-    target: Target,
+    trainee: Trainee,
     parameters: Tree,
-    shape: TargetShape,
     conversations: Sequence[Conversation],
     recipe: Recipe,
     folder: Path,
     *,
-    precision: Precision,
     say: Callable[[Figure], None] = lambda _: None,
     control: Control | None = None,
     every: int = 20,
     save_every_s: float = 60.0,
-    part: int = PART_ROWS,
     group: Any = None,
     begins_from: str = "new",
 ) -> Outcome:
@@ -136,8 +132,7 @@ def train(
     control = control or Control()
     checkpoints = Checkpoints(folder)
     settings = asdict(recipe) | {"begins_from": begins_from}
-    d = recipe.design.descriptor(shape)
-    trainee = Trainee(d, target, precision, part)
+    d = trainee.descriptor
     state, average = start(parameters, recipe.optimiser), dict(parameters)
     done, spent, position = 0, 0.0, Position()
     if (found := checkpoints.load()) is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import mlx.core as mx
+import numpy as np
 
 from slipstream.drafters.descriptor import Descriptor
 from slipstream.models.target import Target
@@ -16,6 +17,7 @@ from slipstream.train.loss import CE_WEIGHT, CONFIDENCE_WEIGHT, L1_WEIGHT, Head,
 from slipstream.train.network import W2, Network
 from slipstream.train.optimiser import Kind, Tree, update
 
+FC = "fc.weight"
 EXACT = ("markov_head.markov_w", "confidence_head")  # these stay float32 in every precision
 
 
@@ -55,10 +57,17 @@ class Figures:
 
 
 class Trainee:
-    """A network and the target it learns from. Owned by the thread that trains."""
+    """A network and the target it learns from. Owned by the thread that trains.
 
-    def __init__(self, d: Descriptor, target: Target, precision: Precision, part: int) -> None:
+    `scale` [taps * target hidden]: how large each tapped channel usually is. A target's layers differ by hundreds, and
+    steps of one size suit all only when what they meet is alike; so while it learns, `fc` reads channels divided by it.
+    """
+
+    def __init__(
+        self, d: Descriptor, target: Target, precision: Precision, part: int, scale: mx.array | None = None
+    ) -> None:
         self.descriptor = d
+        self._scale = mx.ones((len(d.taps) * target.hidden_size,)) if scale is None else scale
         self._network = Network(d, len(d.taps) * target.hidden_size)
         self._target = target
         self._precision = precision
@@ -72,7 +81,8 @@ class Trainee:
         """Loss and figures of a batch's arrays. Differentiable in the parameters."""
         d, kind = self.descriptor, self._precision.network
         features, final = self._target.states(arrays["tokens"], d.taps)
-        features, final = mx.stop_gradient(features).astype(kind), mx.stop_gradient(final)
+        features = (mx.stop_gradient(features).astype(mx.float32) / self._scale).astype(kind)
+        final = mx.stop_gradient(final)
         network_weights = {name: self._cast(name, value) for name, value in parameters.items()}
         anchors = arrays["anchors"]
         at = mx.take_along_axis(arrays["tokens"], anchors, axis=1)
@@ -118,6 +128,14 @@ class Trainee:
             confidence=None if slots.confidence is None else mx.stop_gradient(slots.confidence).reshape(shape),
         )
 
+    def learned(self, published: Tree) -> Tree:
+        """Weights as they learn, from weights that read the target's channels as they are."""
+        return published | {FC: published[FC] * self._scale}
+
+    def published(self, learned: Tree) -> Tree:
+        """The other way."""
+        return learned | {FC: learned[FC] / self._scale}
+
     def _cast(self, name: str, value: mx.array) -> mx.array:
         return value if name.startswith(EXACT) else value.astype(self._precision.network)
 
@@ -143,6 +161,13 @@ def dense_head(target: Target) -> mx.array:
             weight, module.scales, module.get("biases"), group_size=module.group_size, bits=module.bits
         )
     return weight
+
+
+def channel_scale(target: Target, taps: tuple[int, ...], texts: Sequence[Sequence[int]]) -> mx.array:
+    """How large each tapped channel usually is. The median: at a few tokens of any text some are thousands of times larger."""
+    rows = [np.array(target.states(mx.array([list(ids)]), taps)[0][0, 1:].astype(mx.float32)) for ids in texts]
+    usual = np.median(np.abs(np.concatenate(rows)), axis=0) / 0.6745
+    return mx.array(np.maximum(usual, 0.05 * np.median(usual) + 1e-6).astype(np.float32))
 
 
 def arrays_of(batch: Batch) -> dict[str, mx.array]:
