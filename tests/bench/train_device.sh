@@ -2,7 +2,7 @@
 # Trains the built-in drafters on a GPU machine that tests/bench/device_setup.sh has set up. Not for a Mac.
 #   train_device.sh smoke|write|fit|pack ...   (docs/train.md says how the built-in pair was made with it)
 # Files stay in /tmp/bench/train between calls; what comes back is put into $OUT in pieces of 15 MB.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/../.."
 . /tmp/bench/env.sh
 home=/tmp/bench/train

@@ -164,7 +164,7 @@ def dense_head(target: Target) -> mx.array:
 
 
 def channel_scale(target: Target, taps: tuple[int, ...], texts: Sequence[Sequence[int]]) -> mx.array:
-    """How large each tapped channel usually is. The median: at a few tokens of every text some are 1000 times larger."""
+    """How large each tapped channel usually is. The median: at a few tokens some are a thousand times larger."""
     rows = [np.array(target.states(mx.array([list(ids)]), taps)[0][0, 1:].astype(mx.float32)) for ids in texts]
     usual = np.median(np.abs(np.concatenate(rows)), axis=0) / 0.6745
     return mx.array(np.maximum(usual, 0.05 * np.median(usual) + 1e-6).astype(np.float32))
