@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
+import numpy as np
 
 from slipstream import __version__
 from slipstream.errors import InvalidRequest, UnsupportedModel
@@ -29,6 +30,7 @@ from slipstream.train.writing import Amount, Writer, Written
 from slipstream.types import Chat
 
 HELD_OUT_MOST = 256  # conversations that a judgement looks at
+COUNTS = "counts.npy"
 ANSWER = 160  # tokens of an answer to a prompt that only judges
 
 
@@ -115,6 +117,9 @@ class Maker:
         if len(learned) < 2:
             raise InvalidRequest(f"{plan.data} has no conversations to learn from; make some first")
         held_out = [one for one in conversations if one.is_held_out and one.temperature == 0][:HELD_OUT_MOST]
+        # How often each token is said: which of them a smaller draft vocabulary would need.
+        said = np.bincount(np.concatenate([one.ids[one.start :] for one in learned]), minlength=self.shape.vocabulary)
+        np.save(plan.run.parent / COUNTS, said.astype(np.int32))
         texts = [self.tokeniser.encode(Chat(({"role": "user", "content": one.text},))) for one in bundled_prompts()]
         scale = channel_scale(self.target, d.taps, texts)
         trainee = Trainee(d, self.target, plan.precision, plan.part, scale)
