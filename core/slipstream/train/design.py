@@ -144,6 +144,8 @@ def config_of(d: Descriptor, metadata: Mapping[str, Any]) -> dict[str, Any]:
         "block_size": d.block,
         "logits_start": d.first,
     }
+    if d.is_reduced:
+        config["draft_vocab_size"] = d.draft_vocabulary
     if d.mode is Mode.DSPARK:
         config |= {
             "architectures": ["Qwen3DSparkModel"],

@@ -120,7 +120,9 @@ class Maker:
         # How often each token is said: which of them a smaller draft vocabulary would need.
         said = np.bincount(np.concatenate([one.ids[one.start :] for one in learned]), minlength=self.shape.vocabulary)
         np.save(plan.run.parent / COUNTS, said.astype(np.int32))
-        texts = [self.tokeniser.encode(Chat(({"role": "user", "content": one.text},))) for one in bundled_prompts()]
+        texts = [
+            self.tokeniser.encode(Chat(({"role": "user", "content": one.text},))) for one in bundled_prompts()[::4]
+        ]
         scale = channel_scale(self.target, d.taps, texts)
         trainee = Trainee(d, self.target, plan.precision, plan.part, scale)
         if start is None:
