@@ -14,6 +14,8 @@ from slipstream.errors import InvalidRequest
 from slipstream.store import demo, local, paths
 
 if TYPE_CHECKING:
+    import mlx.core as mx
+
     from slipstream.train.job import Maker, Plan, Report
 
 
@@ -38,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--data-minutes", type=float, help="stop writing after so long")
     data.add_argument("--part", default="0/1", help="write every nth file: 0/2 and 1/2 on two devices (%(default)s)")
     fit = parser.add_argument_group("drafter")
+    fit.add_argument("--from", dest="start", help="go on from this drafter: folder or name; its own shape is kept")
     fit.add_argument("--kind", choices=("dspark", "dflash"), default="dspark")
     fit.add_argument("--layers", type=int, default=3)
     fit.add_argument("--taps", help="layers of the model that it reads, such as 1,7,14 (default: five, spread)")
@@ -72,11 +75,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    plan = None
     # Products in float32 may lose digits that training does not need; plain decoding never does this.
     os.environ["MLX_ENABLE_TF32"] = "1"
-    maker, plan = _open(args)
-    from slipstream.train.loop import Control
+    maker, plan, start = _open(args)
+    from slipstream.train.loop import NEW, Control
     from slipstream.train.questions import bundled_prompts, read_prompts
 
     control, say = Control(), _Teller(args.log)
@@ -85,19 +87,20 @@ def run(args: argparse.Namespace) -> int:
         part, parts = _part(args.part)
         maker.write(plan, given, say, control, part, parts)
     if args.only != "write":
-        found = maker.fit(plan, say, control)
+        found = maker.fit(plan, say, control, start=start, begins_from=args.start or NEW)
         if found is not None:
             print(f"{plan.output}: {found[1].per_round:.2f} tokens per round on held-out conversations")
     return 0
 
 
-def _open(args: argparse.Namespace) -> tuple[Maker, Plan]:
+def _open(args: argparse.Namespace) -> tuple[Maker, Plan, dict[str, mx.array] | None]:
     import mlx.core as mx
 
+    from slipstream.drafters import formats
     from slipstream.engine.load import DTYPES, Precision, load_target, on_gpu
     from slipstream.models.tokeniser import Tokeniser
     from slipstream.train import step
-    from slipstream.train.design import Design
+    from slipstream.train.design import Design, of_descriptor
     from slipstream.train.job import Maker, Plan
     from slipstream.train.loop import Recipe
     from slipstream.train.questions import read_prompts
@@ -121,6 +124,11 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan]:
         markov=args.markov,
         mask_id=_mask_id(tokeniser) if args.mask_id is None else args.mask_id,
     )
+    start = None
+    if args.start:
+        checkpoint = formats.read(local.resolve_drafter(args.start))
+        design = of_descriptor(checkpoint.descriptor, maker.shape, args.start)
+        start = {name: value.astype(mx.float32) for name, value in checkpoint.weights.items()}
     recipe = Recipe(
         design=design,
         texts=args.texts,
@@ -162,7 +170,7 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan]:
         every=args.every,
         save_every_s=args.save_seconds,
     )
-    return maker, plan
+    return maker, plan, start
 
 
 def _mask_id(tokeniser: Any) -> int:

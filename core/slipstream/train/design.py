@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from slipstream.drafters.descriptor import Descriptor, Markov, Rope
-from slipstream.errors import InvalidRequest
+from slipstream.errors import InvalidRequest, UnsupportedModel
 from slipstream.types import Mode
 
 Kind = Literal["dspark", "dflash"]
@@ -109,6 +109,29 @@ class Design:
             selector_top=16,
             log_snr=None,
         )
+
+
+def of_descriptor(d: Descriptor, shape: TargetShape, where: str) -> Design:
+    """The choices behind a drafter that can be trained on. Raises UnsupportedModel for one of another build."""
+    design = Design(
+        kind="dspark" if d.mode is Mode.DSPARK else "dflash",
+        layers=d.layers,
+        taps=d.taps,
+        proposals=d.proposals,
+        rank=d.rank,
+        markov=d.markov or "vanilla",
+        confidence=d.confidence,
+        causal=all(d.causal),
+        mask_id=d.mask_id,
+    )
+    ours = design.descriptor(replace(shape, eps=d.eps, context=d.max_position))
+    theirs = replace(d, confidence_temperatures=(), target_layers=ours.target_layers, embed_scale=ours.embed_scale)
+    if theirs != ours:
+        fields = [name for name in Descriptor.__slots__ if getattr(ours, name) != getattr(theirs, name)]
+        raise UnsupportedModel(
+            f"{where} is built otherwise ({', '.join(fields)}); only drafters of our build can go on"
+        )
+    return design
 
 
 def default_taps(count: int, layers: int) -> tuple[int, ...]:

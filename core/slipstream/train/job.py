@@ -23,13 +23,14 @@ from slipstream.train.judge import Judgement, judge
 from slipstream.train.loop import Control, Figure, Outcome, Recipe, train
 from slipstream.train.loss import PART_ROWS
 from slipstream.train.network import fresh
-from slipstream.train.questions import Given, bundled_prompts
+from slipstream.train.questions import Given, Turns, bundled_prompts
 from slipstream.train.sampler import Ask, Sampler
-from slipstream.train.step import Precision, Trainee, channel_scale
+from slipstream.train.step import FC, Precision, Trainee, channel_scale
 from slipstream.train.writing import Amount, Writer, Written
 from slipstream.types import Chat
 
 HELD_OUT_MOST = 256  # conversations that a judgement looks at
+USUAL_SIZE = 0.05  # of trained weights
 COUNTS = "counts.npy"
 ANSWER = 160  # tokens of an answer to a prompt that only judges
 
@@ -89,12 +90,13 @@ class Maker:
         corpus.open(About(self.name, settings | {"prompts": len(given)}))
         began = time.monotonic()
 
-        def is_over() -> bool:
+        def is_over(next_s: float) -> bool:
             nonlocal began
             began += control.wait()
-            late = plan.data_seconds is not None and time.monotonic() - began > plan.data_seconds
+            late = plan.data_seconds is not None and time.monotonic() - began + next_s > plan.data_seconds
             return control.is_stopped or (late and bool(corpus.shards()))
 
+        control.wait()
         writer = Writer(self.target, self.tokeniser, given, plan.amount)
         return writer.write(corpus, say, part=part, parts=parts, until=is_over)
 
@@ -129,6 +131,9 @@ class Maker:
             parameters = fresh(d, len(d.taps) * self.target.hidden_size, recipe.seed, self.target.final_norm)
         else:
             parameters = trainee.learned(start)
+            # The norm behind it undoes any size; this one suits the steps.
+            size = mx.sqrt(mx.mean(mx.square(parameters[FC])))
+            parameters[FC] = parameters[FC] * (USUAL_SIZE / size)
         outcome = train(
             trainee,
             parameters,
@@ -144,6 +149,7 @@ class Maker:
         )
         if not outcome.is_finished and not control.is_stopped:
             return None
+        mx.clear_cache()
         judged = {
             "average": judge(trainee, outcome.average, held_out, longest=recipe.longest),
             "last": judge(trainee, outcome.parameters, held_out, longest=recipe.longest),
@@ -172,7 +178,7 @@ class Maker:
 
     def answers(self, given: Sequence[Given], limit: int = ANSWER) -> list[Conversation]:
         """Greedy answers to prompts that judge."""
-        prompts = [tuple(self.tokeniser.encode(Chat(({"role": "user", "content": one.text},)))) for one in given]
+        prompts = Turns(self.tokeniser).render_all([one.text for one in given])
         asks = [Ask(ids, 0.0, limit) for ids in prompts]
         written = Sampler(self.target, 0).sample(asks, self.tokeniser.end_ids, 1024)
         return [

@@ -23,6 +23,8 @@ from slipstream.train.loss import CE_WEIGHT, CONFIDENCE_WEIGHT, L1_WEIGHT
 from slipstream.train.optimiser import Kind, Schedule, Tree, start
 from slipstream.train.step import Step, Trainee, Weighting
 
+NEW = "new"  # a run that begins from fresh weights
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
@@ -121,7 +123,7 @@ def train(
     every: int = 20,
     save_every_s: float = 60.0,
     group: Any = None,
-    begins_from: str = "new",
+    begins_from: str = NEW,
 ) -> Outcome:
     """Train from `parameters` on, or go on with what `folder` holds.
 
@@ -160,7 +162,7 @@ def train(
         weighting,
         clip=recipe.clip,
         ema=recipe.ema,
-        ramp=2 * recipe.warmup,
+        ramp=2 * recipe.warmup if begins_from == NEW else 0,
         group=group,
     )
     schedule = Schedule(recipe.rate, recipe.warmup)

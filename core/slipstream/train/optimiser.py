@@ -52,16 +52,18 @@ def update(
     clip: float = 1.0,
 ) -> tuple[Tree, Tree, mx.array]:
     """New parameters, new state, and the gradients' norm before clipping. `step` counts from 1."""
-    norm = mx.sqrt(sum((mx.sum(mx.square(gradient)) for gradient in gradients.values()), mx.zeros(())))
+    names = sorted(parameters)  # in one order, however the dicts came about: sums are rounded
+    norm = mx.sqrt(sum((mx.sum(mx.square(gradients[name])) for name in names), mx.zeros(())))
     scale = mx.minimum(1.0, clip / (norm + 1e-6))
     out: Tree = {}
     after: Tree = {}
-    for name, value in parameters.items():
+    ahead: Tree = {}
+    for name in names:
+        value = parameters[name]
         gradient = gradients[name].astype(mx.float32) * scale
         if _by_muon(name, value, kind):
             first = MOMENTUM * state[f"m.{name}"] + (1 - MOMENTUM) * gradient
-            ahead = MOMENTUM * first + (1 - MOMENTUM) * gradient
-            change = orthogonal(ahead) * (RMS * max(value.shape) ** 0.5)
+            ahead[name] = MOMENTUM * first + (1 - MOMENTUM) * gradient
             after[f"m.{name}"] = first
         else:
             one, two = BETAS
@@ -69,20 +71,36 @@ def update(
             second = two * state[f"v.{name}"] + (1 - two) * mx.square(gradient)
             change = (first / (1 - one**step)) / (mx.sqrt(second / (1 - two**step)) + EPS)
             after[f"m.{name}"], after[f"v.{name}"] = first, second
-        out[name] = value - rate * change
+            out[name] = value - rate * change
+    for name, change in _orthogonal(ahead).items():
+        out[name] = parameters[name] - rate * RMS * max(change.shape) ** 0.5 * change
     return out, after, norm
 
 
-def orthogonal(matrix: mx.array) -> mx.array:
-    """The nearest matrix with singular values near one: five Newton-Schulz steps in bfloat16 (Jordan et al. 2024)."""
+def _orthogonal(matrices: Tree) -> Tree:
+    """Each made orthogonal; those of one shape together, for many small products cost launches, not arithmetic."""
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for name, matrix in matrices.items():
+        groups.setdefault(tuple(sorted(matrix.shape)), []).append(name)
+    out: Tree = {}
+    for names in groups.values():
+        is_tall = {name: matrices[name].shape[0] > matrices[name].shape[1] for name in names}
+        made = orthogonal(mx.stack([matrices[name].T if is_tall[name] else matrices[name] for name in names]))
+        out |= {name: made[index].T if is_tall[name] else made[index] for index, name in enumerate(names)}
+    return out
+
+
+def orthogonal(x: mx.array) -> mx.array:
+    """Of wide matrices [n, rows, columns] the nearest with singular values near one: Newton-Schulz, five steps.
+
+    In bfloat16 (Jordan et al. 2024).
+    """
     a, b, c = 3.4445, -4.7750, 2.0315
-    is_tall = matrix.shape[0] > matrix.shape[1]
-    x = matrix.T if is_tall else matrix
-    x = (x / (mx.sqrt(mx.sum(mx.square(x))) + 1e-7)).astype(mx.bfloat16)
+    x = (x / (mx.sqrt(mx.sum(mx.square(x), axis=(1, 2), keepdims=True)) + 1e-7)).astype(mx.bfloat16)
     for _ in range(5):
-        gram = x @ x.T
+        gram = x @ x.swapaxes(-1, -2)
         x = a * x + (b * gram + c * (gram @ gram)) @ x
-    return (x.T if is_tall else x).astype(mx.float32)
+    return x.astype(mx.float32)
 
 
 def _by_muon(name: str, value: mx.array, kind: Kind) -> bool:

@@ -15,7 +15,9 @@ from slipstream.types import Chat
 
 INVENTED = "invented"
 GREEDY_FIRST = (0.3, 0.5, 0.7, 1.0)  # temperatures of a prompt's further answers; its first is greedy
-LONGEST_QUESTION = 160  # tokens of an invented question
+SHORTEST = 8  # characters of an invented question
+SOME = 32  # of many texts, what is tried
+LONGEST_QUESTION = 128  # tokens of an invented question
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ def read_prompts(path: Path) -> list[Given]:
     """A JSON object a line, with `prompt` and perhaps `source`. Raises InvalidRequest, naming the line."""
     found: list[Given] = []
     try:
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        # Not splitlines: JSON may hold other line separators as they are.
+        for number, line in enumerate(path.read_text("utf-8").split("\n"), 1):
             if not line.strip():
                 continue
             entry = json.loads(line)
@@ -67,27 +70,35 @@ class Turns:
             min(len(one), len(two)),
         )
         self.before = tuple(one[:same])
+        self._after = tuple(one[len(one) - after :])
         self.can_invent = bool(self.before) and after > 0
         self.ends = frozenset({*([one[len(one) - after]] if after else []), *tokeniser.end_ids})
 
     def render(self, text: str) -> list[int]:
         return self._tokeniser.encode(Chat(({"role": "user", "content": text},)))
 
+    def render_all(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """`render` of many. A template takes milliseconds each, so it is left out where it only surrounds the text."""
+        if not texts:
+            return []
+        encoded: list[list[int]] = self._tokeniser.huggingface(list(texts), add_special_tokens=False)["input_ids"]
+        out = [(*self.before, *ids, *self._after) for ids in encoded]
+        some = range(0, len(texts), max(1, len(texts) // SOME))
+        if all(out[index] == tuple(self.render(texts[index])) for index in some):
+            return out
+        return [tuple(self.render(text)) for text in texts]
+
     def opening(self, beginning: str) -> tuple[int, ...]:
-        """Ids up to and with the first words of a question."""
-        ids = self.render(beginning)
-        shared = 0
-        for shared, token in enumerate(ids):
-            if shared >= len(self.before) and token in self.ends:
-                break
-        return tuple(ids[:shared])
+        """Ids up to and with the first words of a question, if any."""
+        words = self._tokeniser.huggingface.encode(beginning, add_special_tokens=False) if beginning else []
+        return (*self.before, *words)
 
     def question(self, opening: Sequence[int], written: Sequence[int]) -> str | None:
         """The user's text when the turn was ended, and says something."""
         if not written or written[-1] not in self.ends:
             return None
         text = self._tokeniser.decode([*opening[len(self.before) :], *written[:-1]]).strip()
-        return text if len(text) >= 8 else None
+        return text if len(text) >= SHORTEST else None
 
 
 def beginnings(given: Sequence[Given], rng: random.Random) -> Iterator[str]:

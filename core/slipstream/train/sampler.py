@@ -20,7 +20,8 @@ from slipstream.models.target import Target
 CAPACITY_STEP = 64  # what attention looks at grows by so many rows: few shapes
 SYNC = 32  # steps between two looks at who has finished
 PREFILL_TOKENS = 1 << 16  # in one pass
-SHRINK = 0.8  # go on with fewer rows when no more than this share is unfinished
+USUAL_LENGTH = 416  # tokens of a text for which the whole width is meant
+SHRINK = 0.85  # go on with fewer rows when no more than this share is unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +46,20 @@ class Sampler:
     def sample(self, asks: Sequence[Ask], ends: Collection[int], width: int) -> list[list[int]]:
         """Continuations in the order of `asks`, each up to its end token, which is kept, or its limit.
 
-        `width`: texts in one batch. Those of like length go together.
+        `width`: texts in one batch, fewer if they are long. Those of like length go together.
         """
         order = sorted(range(len(asks)), key=lambda index: len(asks[index].ids))
         out: list[list[int]] = [[] for _ in asks]
         with own_attention(self._target):
-            for at in range(0, len(order), width):
-                chosen = order[at : at + width]
+            while order:
+                # The longest first: what does not fit beside them goes with shorter ones.
+                longest = asks[order[-1]]
+                rows = max(1, min(width, width * USUAL_LENGTH // (len(longest.ids) + longest.limit)))
+                chosen, order = order[-rows:], order[:-rows]
                 for index, written in zip(chosen, self._batch([asks[i] for i in chosen], ends), strict=True):
                     out[index] = written
                     self.tokens += len(written)
+                mx.clear_cache()
         return out
 
     def _batch(self, asks: Sequence[Ask], ends: Collection[int]) -> list[list[int]]:
@@ -81,9 +86,7 @@ class Sampler:
             if made % SYNC == 0 or made >= limit:
                 block = np.array(mx.stack(steps, axis=1))  # [rows, steps]
                 steps = []
-                finished = np.array(
-                    [_extend(written[ask], block[row], ends_list, limits[ask]) for row, ask in enumerate(live)]
-                )
+                finished = _extend(written, live, block, ends_list, limits)
                 if finished.all() or made >= limit:
                     break
                 if (~finished).mean() <= SHRINK:
@@ -226,14 +229,19 @@ def _choose(logits: mx.array, temperatures: mx.array, key: mx.array) -> mx.array
     return mx.argmax(mx.where(temperatures > 0, drawn, scores), axis=-1).astype(mx.int32)
 
 
-def _extend(written: list[int], block: Any, ends: list[int], limit: int) -> bool:
-    """Add new tokens [steps] up to the first end or the limit. Whether the text is finished."""
-    if written and (written[-1] in ends or len(written) >= limit):
-        return True
-    stop = np.flatnonzero(np.isin(block, ends))
-    take = min(int(stop[0]) + 1 if stop.size else len(block), limit - len(written))
-    written.extend(block[:take].tolist())
-    return written[-1] in ends or len(written) >= limit
+def _extend(written: list[list[int]], live: Any, block: Any, ends: list[int], limits: Any) -> Any:
+    """Add new tokens [rows, steps] up to the first end or the limit. Which rows are finished [rows]."""
+    is_end = np.isin(block, ends)
+    counts = np.where(is_end.any(axis=1), is_end.argmax(axis=1) + 1, block.shape[1])
+    finished = is_end.any(axis=1)
+    for row, ask in enumerate(live):
+        text = written[ask]
+        if text and (text[-1] in ends or len(text) >= limits[ask]):
+            finished[row] = True
+            continue
+        text += block[row, : min(counts[row], limits[ask] - len(text))].tolist()
+        finished[row] |= len(text) >= limits[ask]
+    return finished
 
 
 def _rounded(number: int, step: int) -> int:

@@ -64,22 +64,25 @@ class Writer:
         *,
         part: int = 0,
         parts: int = 1,
-        until: Callable[[], bool] = lambda: False,
+        until: Callable[[float], bool] = lambda _: False,
     ) -> int:
-        """Write the shards that are missing, of every `parts` the `part`th. `until`: stop before the next shard.
+        """Write the shards that are missing, of every `parts` the `part`th. `until`: whether to stop before the next
+        shard, given how many seconds the one before took.
 
         Returns how many shards there are then.
         """
+        last = 0.0  # seconds of the shard before
         for shard in range(part, self._amount.shards, parts):
             if corpus.has(shard):
                 continue
-            if until():
+            if until(last):
                 break
             began = time.monotonic()
             made = self.shard(shard)
             corpus.write(shard, made)
             answered = sum(one.answered for one in made)
-            say(Written(shard, self._amount.shards, len(made), answered, time.monotonic() - began))
+            last = time.monotonic() - began
+            say(Written(shard, self._amount.shards, len(made), answered, last))
         return len(corpus.shards())
 
     def shard(self, shard: int) -> list[Conversation]:
@@ -90,7 +93,7 @@ class Writer:
         invented = round(amount.rows * amount.invented) if self._turns.can_invent else 0
         questions = self._next_given(shard, amount.rows - invented, rng)
         questions += self._invent(sampler, invented, rng)
-        asked = [(question, tuple(self._turns.render(question.text))) for question in questions]
+        asked = list(zip(questions, self._turns.render_all([one.text for one in questions]), strict=True))
         asked = [(question, ids) for question, ids in asked if len(ids) <= amount.prompt]
         asks = [Ask(ids, question.temperature, amount.answer) for question, ids in asked]
         answers = sampler.sample(asks, self._tokeniser.end_ids, amount.width)
@@ -113,7 +116,7 @@ class Writer:
         if not count:
             return []
         stems = beginnings(self._given, rng)
-        openings = [self._turns.opening(stem) if (stem := next(stems)) else self._turns.before for _ in range(count)]
+        openings = [self._turns.opening(next(stems)) for _ in range(count)]
         asks = [Ask(opening, rng.choice((0.8, 1.0)), LONGEST_QUESTION) for opening in openings]
         written = sampler.sample(asks, self._turns.ends, self._amount.width)
         texts = [self._turns.question(opening, ids) for opening, ids in zip(openings, written, strict=True)]
