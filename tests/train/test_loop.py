@@ -177,10 +177,8 @@ def test_killed_runs_come_to_the_same_result(conversations: list[Conversation], 
     while True:
         process = script(tmp_path / "killed", data, 30, 0.0)
         assert process.stdout is not None
-        lines = 0
-        for _ in process.stdout:
-            lines += 1
-            if lines == 7 and killed < 3:  # in the middle of something, checkpoint or step
+        for lines, _ in enumerate(process.stdout):
+            if lines == 6 and killed < 3:  # in the middle of something, checkpoint or step
                 time.sleep(0.003 * killed)
                 process.send_signal(signal.SIGKILL)
         if process.wait(300) == 0:

@@ -100,7 +100,7 @@ def test_gradients_are_finite_differences(
     chosen = DESIGNS[name]
     trainee, weights = begun(target, shape, chosen)
     arrays = arrays_of(batch_of(conversations, chosen, [[12, 17, 23, 28], [13, 14, 20, 27]]))
-    # Without the confidence's loss the accepted share is no constant to be held; with it alone, only its own head moves.
+    # What the confidence is to foretell counts as fixed, but moves with the drafts: so its head is looked at alone.
     plain, judging = Weighting(confidence=0.0), Weighting(ce=0.0, l1=0.0)
     for weighting, mine in ((plain, lambda key: "confidence" not in key), (judging, lambda key: "confidence" in key)):
         gradients = mx.grad(lambda weights, w=weighting: trainee.figures(weights, arrays, w).loss)(weights)
