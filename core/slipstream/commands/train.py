@@ -77,6 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     # Products in float32 may lose digits that training does not need; plain decoding never does this.
     os.environ["MLX_ENABLE_TF32"] = "1"
+    if args.steps is None and args.minutes is None and args.only != "write":
+        raise InvalidRequest("say how long to train: --minutes or --steps", option="minutes")
     maker, plan, start = _open(args)
     from slipstream.train.loop import NEW, Control
     from slipstream.train.questions import bundled_prompts, read_prompts
@@ -100,7 +102,7 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan, dict[str, mx.array] | 
     from slipstream.engine.load import DTYPES, Precision, load_target, on_gpu
     from slipstream.models.tokeniser import Tokeniser
     from slipstream.train import step
-    from slipstream.train.design import Design, of_descriptor
+    from slipstream.train.design import Design, check, of_descriptor
     from slipstream.train.job import Maker, Plan
     from slipstream.train.loop import Recipe
     from slipstream.train.questions import read_prompts
@@ -114,7 +116,7 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan, dict[str, mx.array] | 
     maker = Maker(target, tokeniser, config, name)
     work = args.work or paths.cache_dir() / "train" / name
     label = f"{name}-{'DSpark' if args.kind == 'dspark' else 'DFlash'}"
-    taps = tuple(int(tap) for tap in args.taps.split(",")) if args.taps else ()
+    taps = _taps(args.taps)
     design = Design(
         kind=args.kind,
         layers=args.layers,
@@ -124,6 +126,7 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan, dict[str, mx.array] | 
         markov=args.markov,
         mask_id=_mask_id(tokeniser) if args.mask_id is None else args.mask_id,
     )
+    check(design, maker.shape)
     start = None
     if args.start:
         checkpoint = formats.read(local.resolve_drafter(args.start))
@@ -145,8 +148,6 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan, dict[str, mx.array] | 
         seconds=None if args.minutes is None else 60 * args.minutes,
         seed=args.seed,
     )
-    if recipe.steps is None and recipe.seconds is None and args.only != "write":
-        raise InvalidRequest("say how long to train: --minutes or --steps", option="minutes")
     shards = max(1, -(-args.conversations // args.shard))
     amount = Amount(
         shards=shards,
@@ -171,6 +172,16 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan, dict[str, mx.array] | 
         save_every_s=args.save_seconds,
     )
     return maker, plan, start
+
+
+def _taps(text: str | None) -> tuple[int, ...]:
+    try:
+        taps = tuple(int(tap) for tap in text.split(",")) if text else ()
+    except ValueError as error:
+        raise InvalidRequest(f"--taps must be layers such as 1,7,14, not {text!r}", option="taps") from error
+    if list(taps) != sorted(set(taps)):
+        raise InvalidRequest(f"--taps must go upwards, unlike {text!r}", option="taps")
+    return taps
 
 
 def _mask_id(tokeniser: Any) -> int:

@@ -17,7 +17,7 @@ from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
 from slipstream.train.calibrate import temperatures
 from slipstream.train.corpus import About, Conversation, Corpus
-from slipstream.train.design import TargetShape, check
+from slipstream.train.design import TargetShape
 from slipstream.train.export import export
 from slipstream.train.judge import Judgement, judge
 from slipstream.train.loop import Control, Figure, Outcome, Recipe, train
@@ -112,7 +112,6 @@ class Maker:
     ) -> tuple[Outcome, Judgement] | None:
         """Train on the conversations there are, judge, and export. None when it was stopped before the end."""
         recipe = plan.recipe
-        check(recipe.design, self.shape)
         d = recipe.design.descriptor(self.shape)
         conversations = list(Corpus(plan.data).read())
         learned = [one for one in conversations if not one.is_held_out]
