@@ -26,15 +26,32 @@ def arguments(model: Path, folder: Path, *more: object) -> list[str]:
     # Not escaped: JSON may hold U+2028 as it is.
     prompts.write_text("\n".join(json.dumps(prompt, ensure_ascii=False) for prompt in PROMPTS))
     given = ["train", "--model", model, "--work", folder / "work", "--prompts", prompts, "--judge-by", prompts]
-    given += ["--conversations", 48, "--shard", 16, "--answer", 24, "--width", 16, "--texts", 4, "--anchors", 8]
-    given += ["--layers", 1, "--taps", "0,1,2", "--rank", 16, "--every", 1, "--longest", 256]
+    given += [
+        "--conversations",
+        24,
+        "--shard",
+        12,
+        "--answer",
+        24,
+        "--judge-most",
+        1,
+        "--width",
+        16,
+        "--texts",
+        4,
+        "--anchors",
+        8,
+    ]
+    given += ["--taps", "0,1,2", "--rank", 16, "--every", 1, "--longest", 256]
     return [str(part) for part in (*given, *more)]
 
 
 def test_a_drafter_is_made_and_goes_on(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = tmp_path / "first"
     log = tmp_path / "log.jsonl"
-    assert main(arguments(model, tmp_path, "--steps", 3, "--output", first, "--log", log)) == 0
+    assert (
+        main(arguments(model, tmp_path, "--layers", 1, "--anyway", "--steps", 3, "--output", first, "--log", log)) == 0
+    )
     d = formats.read(first).descriptor
     assert (d.mode, d.layers, d.taps, d.rank) == (Mode.DSPARK, 1, (0, 1, 2), 16)
     assert len(d.confidence_temperatures) == d.proposals
@@ -42,24 +59,32 @@ def test_a_drafter_is_made_and_goes_on(model: Path, tmp_path: Path, capsys: pyte
     assert about["steps"] == 3
     assert about["target"] == "tiny"
     said = [json.loads(line)["what"] for line in log.read_text().splitlines()]
-    assert said.count("Written") == 3
+    assert said.count("Written") == 2
     assert said.count("Figure") == 3
     assert "prompts never trained on" in said
 
-    # The conversations are there: only training is left to do. It goes on from the drafter, whatever shape is asked for.
+    # The conversations are there: only training is left. It goes on from the drafter, whatever shape is asked for.
     second = tmp_path / "second"
     work = tmp_path / "work"
     (work / "run-dspark").rename(work / "first run")
-    more = ("--steps", 2, "--layers", 2, "--from", first, "--optimiser", "muon", "--output", second)
+    more = ("--anyway", "--steps", 2, "--layers", 2, "--from", first, "--optimiser", "muon", "--output", second)
     assert main(arguments(model, tmp_path, *more)) == 0
     assert formats.read(second).descriptor.layers == 1
     assert "tokens per round on held-out conversations" in capsys.readouterr().out
 
 
+def test_a_plan_is_said_and_nothing_made(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments(model, tmp_path, "--plan")) == 0
+    said = capsys.readouterr().out
+    assert "tokens per round" in said
+    assert "times plain decoding" in said
+    assert not (tmp_path / "work").exists()
+
+
 def test_bad_input_is_one_sentence(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments(model, tmp_path)) == 2
-    assert "--minutes or --steps" in capsys.readouterr().err
-    assert main(arguments(model, tmp_path, "--steps", 1, "--taps", "0,9")) == 2
+    assert main(arguments(model, tmp_path, "--steps", 1)) == 2
+    assert "with --anyway" in capsys.readouterr().err  # so small a model gains nothing
+    assert main(arguments(model, tmp_path, "--anyway", "--steps", 1, "--taps", "0,9")) == 2
     assert "--taps must be layers from -1 to 2" in capsys.readouterr().err
-    assert main(arguments(model, tmp_path, "--steps", 1, "--taps", "a")) == 2
+    assert main(arguments(model, tmp_path, "--anyway", "--steps", 1, "--taps", "a")) == 2
     assert "--taps" in capsys.readouterr().err

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import mlx.core as mx
 
     from slipstream.train.job import Maker, Plan, Report
+    from slipstream.train.planning import Estimate
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -29,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", help="folder, GGUF file or Hugging Face name (default: the built-in model)")
     parser.add_argument("--output", type=Path, help="the drafter's folder (default: beside its working files)")
     parser.add_argument("--work", type=Path, help="folder of conversations and checkpoints (default: in the cache)")
+    parser.add_argument("--plan", action="store_true", help="only say what it takes and is likely to bring")
+    parser.add_argument("--anyway", action="store_true", help="also where the gain is expected to be small")
     parser.add_argument("--only", choices=("write", "fit"), help="one half of the work: conversations, or training")
     data = parser.add_argument_group("conversations")
     data.add_argument("--prompts", type=Path, help='questions as JSON lines with "prompt" (default: a neutral set)')
@@ -42,14 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fit = parser.add_argument_group("drafter")
     fit.add_argument("--from", dest="start", help="go on from this drafter: folder or name; its own shape is kept")
     fit.add_argument("--kind", choices=("dspark", "dflash"), default="dspark")
-    fit.add_argument("--layers", type=int, default=3)
+    fit.add_argument("--layers", type=int, help="of the drafter (default: what is expected to gain most)")
     fit.add_argument("--taps", help="layers of the model that it reads, such as 1,7,14 (default: five, spread)")
     fit.add_argument("--proposals", type=int, default=7, help="tokens drafted a round (%(default)s)")
-    fit.add_argument("--rank", type=int, default=64, help="of the Markov head (%(default)s)")
+    fit.add_argument("--rank", type=int, help="of the Markov head (default: by the size of the model)")
     fit.add_argument("--markov", choices=("vanilla", "gated", "rnn"), default="vanilla")
     fit.add_argument("--mask-id", type=int, help="token that fills the slots to be drafted")
     steps = parser.add_argument_group("training")
-    steps.add_argument("--minutes", type=float, help="train so long")
+    steps.add_argument("--minutes", type=float, help="train so long (default: twice over the conversations)")
     steps.add_argument("--steps", type=int, help="train so many steps")
     steps.add_argument("--texts", type=int, default=8, help="conversations of a step (%(default)s)")
     steps.add_argument("--anchors", type=int, default=64, help="places in each that a block begins at (%(default)s)")
@@ -77,9 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     # Products in float32 may lose digits that training does not need; plain decoding never does this.
     os.environ["MLX_ENABLE_TF32"] = "1"
-    if args.steps is None and args.minutes is None and args.only != "write":
-        raise InvalidRequest("say how long to train: --minutes or --steps", option="minutes")
     maker, plan, start = _open(args)
+    if plan is None:
+        return 0
     from slipstream.train.loop import NEW, Control
     from slipstream.train.questions import bundled_prompts, read_prompts
 
@@ -95,7 +98,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _open(args: argparse.Namespace) -> tuple[Maker, Plan, dict[str, mx.array] | None]:
+def _open(args: argparse.Namespace) -> tuple[Maker, Plan | None, dict[str, mx.array] | None]:
+    """What makes it, what is to be made, and the weights to go on from. No plan: it was only to be said."""
     import mlx.core as mx
 
     from slipstream.drafters import formats
@@ -114,15 +118,18 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan, dict[str, mx.array] | 
     tokeniser = Tokeniser(folder)
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
     maker = Maker(target, tokeniser, config, name)
+    expected = _expected(args, maker, config)
+    if args.plan:
+        return maker, None, None
     work = args.work or paths.cache_dir() / "train" / name
     label = f"{name}-{'DSpark' if args.kind == 'dspark' else 'DFlash'}"
     taps = _taps(args.taps)
     design = Design(
         kind=args.kind,
-        layers=args.layers,
+        layers=args.layers or expected.layers,
         taps=taps,
         proposals=args.proposals,
-        rank=args.rank,
+        rank=expected.rank if args.rank is None else args.rank,
         markov=args.markov,
         mask_id=_mask_id(tokeniser) if args.mask_id is None else args.mask_id,
     )
@@ -145,7 +152,7 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan, dict[str, mx.array] | 
         ce=args.ce,
         l1=args.l1,
         steps=args.steps,
-        seconds=None if args.minutes is None else 60 * args.minutes,
+        seconds=(None if args.steps else expected.training_s) if args.minutes is None else 60 * args.minutes,
         seed=args.seed,
     )
     shards = max(1, -(-args.conversations // args.shard))
@@ -182,6 +189,55 @@ def _taps(text: str | None) -> tuple[int, ...]:
     if list(taps) != sorted(set(taps)):
         raise InvalidRequest(f"--taps must go upwards, unlike {text!r}", option="taps")
     return taps
+
+
+def _expected(args: argparse.Namespace, maker: Maker, config: dict[str, Any]) -> Estimate:
+    """Says what is to be made. Raises InvalidRequest when it would bring too little, unless told otherwise."""
+    from slipstream.train import planning
+    from slipstream.train.measuring import forward_seconds
+
+    size = planning.size_of(config)
+    if size is None:
+        raise InvalidRequest("this model's config does not say how large it is; choose another model")
+    machine = planning.machine_of(_chip())
+    if args.only is None:  # halves of the work are for machines that will not decode with it
+        machine = planning.measured(machine, *forward_seconds(maker.target, planning.PROPOSALS + 1))
+    expected = planning.estimate(
+        size, machine, conversations=args.conversations, minutes=args.minutes, layers=args.layers
+    )
+    print(
+        f"{maker.name}: {size.parameters / 1e6:.0f} million weights, {size.active / 1e6:.0f} used for each token\n"
+        f"a {args.kind} drafter of {expected.layers} layers, rank {expected.rank}, reading {expected.taps} layers, "
+        f"{args.proposals} drafts a round\n"
+        f"about {args.conversations} conversations in {_minutes(expected.writing_s)}, "
+        f"training {_minutes(expected.training_s)}, {expected.watt_hours:.0f} Wh\n"
+        f"expected: {expected.per_round:.1f} tokens per round, {expected.gain:.2f} times plain decoding",
+        flush=True,
+    )
+    if not (expected.is_worth_it or args.anyway or args.plan):
+        raise InvalidRequest(
+            f"a drafter would make this model {expected.gain:.2f} times as fast: {expected.reason}; "
+            "use --mode lookup, or make it with --anyway",
+            gain=expected.gain,
+        )
+    return expected
+
+
+def _chip() -> str:
+    import platform
+    import subprocess
+
+    if sys.platform != "darwin":
+        from slipstream.engine.load import on_gpu
+
+        return "H200" if on_gpu() else platform.machine()
+    return subprocess.run(
+        ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def _mask_id(tokeniser: Any) -> int:

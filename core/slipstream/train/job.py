@@ -16,7 +16,7 @@ from slipstream.errors import InvalidRequest, UnsupportedModel
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
 from slipstream.train.calibrate import temperatures
-from slipstream.train.corpus import About, Conversation, Corpus
+from slipstream.train.corpus import HELD_OUT_SHARE, About, Conversation, Corpus
 from slipstream.train.design import TargetShape
 from slipstream.train.export import export
 from slipstream.train.judge import Judgement, judge
@@ -29,6 +29,7 @@ from slipstream.train.step import FC, Precision, Trainee, channel_scale
 from slipstream.train.writing import Amount, Writer, Written
 from slipstream.types import Chat
 
+HELD_OUT = 64  # conversations that judge, at least, as long as that is no more than a tenth
 HELD_OUT_MOST = 256  # conversations that a judgement looks at
 USUAL_SIZE = 0.05  # of trained weights
 COUNTS = "counts.npy"
@@ -114,10 +115,11 @@ class Maker:
         recipe = plan.recipe
         d = recipe.design.descriptor(self.shape)
         conversations = list(Corpus(plan.data).read())
-        learned = [one for one in conversations if not one.is_held_out]
+        share = min(max(HELD_OUT_SHARE, HELD_OUT / max(len(conversations), 1)), 0.1)
+        learned = [one for one in conversations if one.place >= share]
         if len(learned) < 2:
             raise InvalidRequest(f"{plan.data} has no conversations to learn from; make some first")
-        held_out = [one for one in conversations if one.is_held_out and one.temperature == 0][:HELD_OUT_MOST]
+        held_out = [one for one in conversations if one.place < share and one.temperature == 0][:HELD_OUT_MOST]
         # How often each token is said: which of them a smaller draft vocabulary would need.
         said = np.bincount(np.concatenate([one.ids[one.start :] for one in learned]), minlength=self.shape.vocabulary)
         np.save(plan.run.parent / COUNTS, said.astype(np.int32))
