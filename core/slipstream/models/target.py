@@ -253,7 +253,7 @@ class Target:
     def final_norm(self) -> mx.array | None:
         """What the last hidden states are multiplied by before the head, where the model keeps just that."""
         assert self._parts is not None
-        module = getattr(self._parts.body, "norm", None)
+        module: Any = attrgetter(self._parts.shape.norm)(self._parts.body)
         is_plain = isinstance(module, nn.RMSNorm)  # others keep what is added to one
         return module.weight if is_plain else None
 
