@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,35 @@ def test_a_drafter_is_made_and_goes_on(model: Path, tmp_path: Path, capsys: pyte
     assert main(arguments(model, tmp_path, *more)) == 0
     assert formats.read(second).descriptor.layers == 1
     assert "tokens per round on held-out conversations" in capsys.readouterr().out
+
+
+def test_a_drafter_is_refreshed_only_if_it_gets_better(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    for n in range(12):
+        # Lines that go on in the same way: there is something to learn.
+        said = {"prompt_ids": [60 + n, 61, 62], "token_ids": [65, 66, 67, 68] * 6, "options": {"temperature": 0.0}}
+        (answers / f"{n}.json").write_text(json.dumps(said))
+    first, second = tmp_path / "first", tmp_path / "second"
+    made = ("--layers", 1, "--anyway", "--steps", 1, "--output", first, "--conversations", 8, "--shard", 8)
+    assert main(arguments(model, tmp_path, *made)) == 0
+    shutil.rmtree(tmp_path / "work" / "run-dspark")
+
+    refresh = ("--refresh", first, "--answers", answers, "--output", second, "--warmup", 1)
+    assert main(arguments(model, tmp_path, *refresh, "--steps", 1, "--rate", 0.0)) == 0
+    assert "stays as it was" in capsys.readouterr().out
+    assert not second.exists()
+    shutil.rmtree(tmp_path / "work" / "run-dspark")
+    assert main(arguments(model, tmp_path, *refresh, "--steps", 25, "--rate", 0.01)) == 0
+    assert second.exists()
+
+    (answers / "0.json").write_text(json.dumps({"prompt_ids": [5000], "token_ids": [1], "options": {}}))
+    assert main(arguments(model, tmp_path, *refresh, "--steps", 1)) == 2
+    assert "another model's" in capsys.readouterr().err
+    assert main(arguments(model, tmp_path, "--refresh", first)) == 2
+    assert "belong together" in capsys.readouterr().err
 
 
 def test_a_plan_is_said_and_nothing_made(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from slipstream.store import demo, local, paths
 if TYPE_CHECKING:
     import mlx.core as mx
 
+    from slipstream.train.corpus import Conversation
     from slipstream.train.job import Maker, Plan, Report
     from slipstream.train.planning import Estimate
 
@@ -44,6 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--part", default="0/1", help="write every nth file: 0/2 and 1/2 on two devices (%(default)s)")
     fit = parser.add_argument_group("drafter")
     fit.add_argument("--from", dest="start", help="go on from this drafter: folder or name; its own shape is kept")
+    fit.add_argument("--refresh", help="go on from this drafter with your own answers; kept only if it gets better")
+    fit.add_argument(
+        "--answers", type=Path, action="append", default=[], help="files of generate --json, or a folder of them"
+    )
     fit.add_argument("--kind", choices=("dspark", "dflash"), default="dspark")
     fit.add_argument("--layers", type=int, help="of the drafter (default: what is expected to gain most)")
     fit.add_argument("--taps", help="layers of the model that it reads, such as 1,7,14 (default: five, spread)")
@@ -80,21 +85,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     # Products in float32 may lose digits that training does not need; plain decoding never does this.
     os.environ["MLX_ENABLE_TF32"] = "1"
+    if bool(args.refresh) != bool(args.answers):
+        raise InvalidRequest("--refresh DRAFTER and --answers FILE belong together", option="refresh")
+    if args.refresh:
+        args.start, args.anyway = args.refresh, True
     maker, plan, start = _open(args)
     if plan is None:
         return 0
     from slipstream.train.loop import NEW, Control
     from slipstream.train.questions import bundled_prompts, read_prompts
+    from slipstream.train.used import read_answers
 
     control, say = Control(), _Teller(args.log)
-    if args.only != "fit":
+    used: list[Conversation] = []
+    if args.refresh:
+        used = read_answers(args.answers, maker.shape.vocabulary)
+    elif args.only != "fit":
         given = read_prompts(args.prompts) if args.prompts else bundled_prompts()
         part, parts = _part(args.part)
         maker.write(plan, given, say, control, part, parts)
     if args.only != "write":
-        found = maker.fit(plan, say, control, start=start, begins_from=args.start or NEW)
+        found = maker.fit(plan, say, control, start=start, begins_from=args.start or NEW, used=used)
         if found is not None:
             print(f"{plan.output}: {found[1].per_round:.2f} tokens per round on held-out conversations")
+        elif used:
+            print("held-out answers got no better, so nothing was written; the drafter stays as it was")
     return 0
 
 

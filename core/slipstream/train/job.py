@@ -109,17 +109,24 @@ class Maker:
         *,
         start: dict[str, mx.array] | None = None,
         begins_from: str = "new",
+        used: Sequence[Conversation] = (),
         group: Any = None,
     ) -> tuple[Outcome, Judgement] | None:
-        """Train on the conversations there are, judge, and export. None when it was stopped before the end."""
+        """Train on the conversations there are, judge, and export. None when it was stopped before the end.
+
+        `used`: the user's own, to be learned from instead. None also when those held out of them got no better.
+        """
         recipe = plan.recipe
         d = recipe.design.descriptor(self.shape)
-        conversations = list(Corpus(plan.data).read())
+        conversations = list(used) or list(Corpus(plan.data).read())
         share = min(max(HELD_OUT_SHARE, HELD_OUT / max(len(conversations), 1)), 0.1)
         learned = [one for one in conversations if one.place >= share]
         if len(learned) < 2:
             raise InvalidRequest(f"{plan.data} has no conversations to learn from; make some first")
-        held_out = [one for one in conversations if one.place < share and one.temperature == 0][:HELD_OUT_MOST]
+        held_out = [one for one in conversations if one.place < share and (used or one.temperature == 0)]
+        held_out = held_out[:HELD_OUT_MOST]
+        if used and not held_out:
+            raise InvalidRequest(f"{len(used)} answers are too few to hold any out; give more", option="answers")
         # How often each token is said: which of them a smaller draft vocabulary would need.
         said = np.bincount(np.concatenate([one.ids[one.start :] for one in learned]), minlength=self.shape.vocabulary)
         np.save(plan.run.parent / COUNTS, said.astype(np.int32))
@@ -135,6 +142,7 @@ class Maker:
             # The norm behind it undoes any size; this one suits the steps.
             size = mx.sqrt(mx.mean(mx.square(parameters[FC])))
             parameters[FC] = parameters[FC] * (USUAL_SIZE / size)
+        before = judge(trainee, parameters, held_out, longest=recipe.longest) if used else None
         outcome = train(
             trainee,
             parameters,
@@ -159,6 +167,10 @@ class Maker:
             say(_said(f"held out, {what} weights", found))
         better = max(judged, key=lambda what: judged[what].per_round)
         best, found = {"average": outcome.average, "last": outcome.parameters}[better], judged[better]
+        if before is not None:
+            say(_said("held out, before", before))
+            if found.per_round <= before.per_round:
+                return None
         if d.confidence and len(found.prefix):
             d = replace(d, confidence_temperatures=temperatures(found.confidence, found.prefix, found.possible))
         if plan.judge_by:
