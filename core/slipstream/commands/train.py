@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
+import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slipstream.errors import InvalidRequest
+from slipstream.errors import InvalidRequest, SlipstreamError
 from slipstream.store import demo, local, paths
 
 if TYPE_CHECKING:
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 
     from slipstream.train.corpus import Conversation
     from slipstream.train.job import Maker, Plan, Report
+    from slipstream.train.loop import Control
     from slipstream.train.planning import Estimate
 
 
@@ -97,20 +102,50 @@ def run(args: argparse.Namespace) -> int:
     from slipstream.train.used import read_answers
 
     control, say = Control(), _Teller(args.log)
-    used: list[Conversation] = []
-    if args.refresh:
-        used = read_answers(args.answers, maker.shape.vocabulary)
-    elif args.only != "fit":
-        given = read_prompts(args.prompts) if args.prompts else bundled_prompts()
-        part, parts = _part(args.part)
-        maker.write(plan, given, say, control, part, parts)
-    if args.only != "write":
+    with _listening(control):
+        used: list[Conversation] = []
+        if args.refresh:
+            used = read_answers(args.answers, maker.shape.vocabulary)
+        elif args.only != "fit":
+            given = read_prompts(args.prompts) if args.prompts else bundled_prompts()
+            part, parts = _part(args.part)
+            maker.write(plan, given, say, control, part, parts)
+        if args.only == "write":
+            return 0
         found = maker.fit(plan, say, control, start=start, begins_from=args.start or NEW, used=used)
-        if found is not None:
-            print(f"{plan.output}: {found[1].per_round:.2f} tokens per round on held-out conversations")
-        elif used:
-            print("held-out answers got no better, so nothing was written; the drafter stays as it was")
+    if found is not None:
+        print(f"{plan.output}: {found[1].per_round:.2f} tokens per round on held-out conversations")
+    elif control.is_stopped:
+        print("stopped; the same command goes on from here")
+    else:
+        print("held-out answers got no better, so nothing was written; the drafter stays as it was")
     return 0
+
+
+@contextmanager
+def _listening(control: Control) -> Generator[None]:
+    """Ctrl-C and SIGTERM stop after the step that is being made, a second one at once; see `train/process.py`."""
+    from slipstream.train.process import PAUSE, RESUME
+
+    def stop(number: int, _: object) -> None:
+        control.stop()
+        signal.signal(number, signal.default_int_handler)
+
+    heard: dict[int, Any] = {
+        signal.SIGINT: stop,
+        signal.SIGTERM: stop,
+        PAUSE: lambda *_: control.pause(),
+        RESUME: lambda *_: control.resume(),
+    }
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number, handler in heard.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _open(args: argparse.Namespace) -> tuple[Maker, Plan | None, dict[str, mx.array] | None]:
@@ -316,4 +351,8 @@ if __name__ == "__main__":  # where not all that the other commands need is inst
     prepare()
     _parser = argparse.ArgumentParser()
     add_arguments(_parser)
-    sys.exit(run(_parser.parse_args()))
+    try:
+        sys.exit(run(_parser.parse_args()))
+    except SlipstreamError as error:
+        print(f"slipstream: {error.message}", file=sys.stderr)
+        sys.exit(2)

@@ -156,7 +156,7 @@ class Maker:
             group=group,
             begins_from=begins_from,
         )
-        if not outcome.is_finished and not control.is_stopped:
+        if not outcome.is_finished:
             return None
         mx.clear_cache()
         judged = {
