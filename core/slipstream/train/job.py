@@ -179,6 +179,7 @@ class Maker:
         metadata = {
             "version": __version__,
             "target": self.name,
+            "from": begins_from,
             "recipe": {key: value for key, value in asdict(recipe).items() if key != "design"},
             "conversations": len(learned),
             "steps": outcome.steps,
