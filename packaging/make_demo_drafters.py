@@ -3,10 +3,12 @@
     python packaging/make_demo_drafters.py SOURCE resources/demo                    make them with the chosen scheme
     python packaging/make_demo_drafters.py SOURCE resources/demo --scheme 4-bit-g32 ... with another one
     python packaging/make_demo_drafters.py SOURCE --compare                         size and error of every scheme
+    ... --counts counts.npy --draft-vocabulary 16384        cut to the tokens that the target says most often
 
-SOURCE holds the two published folders in bf16. The 2-D projections and the Markov tables are packed; norms and the
-confidence head stay as they are. config.json keeps the published fields and gains mlx's `quantization` entry: a
-default, and an override for each module that differs. Can be run again: the result is the same, byte for byte.
+SOURCE holds the two folders in bf16, as `slipstream train` writes them; counts.npy is beside its working files. The 2-D
+projections and the Markov tables are packed; norms and the confidence head stay as they are. config.json keeps the
+published fields and gains mlx's `quantization` entry: a default, and an override for each module that differs. Can be
+run again: the result is the same, byte for byte.
 """
 
 from __future__ import annotations
@@ -21,6 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
+import numpy as np
+
+from slipstream.drafters import formats
+from slipstream.train.export import reduced
 
 NAMES = ("SmolLM2-135M-DSpark-block7", "SmolLM2-135M-DFlash-block8")
 LIMIT_BYTES = 24 * 1024 * 1024
@@ -109,7 +115,19 @@ def relative_error(packed: Packed, prefix: str = "", *, without: str | None = No
     return math.sqrt(sum(e for e, _ in chosen) / sum(w for _, w in chosen)) if chosen else None
 
 
-def read(folder: Path) -> dict[str, mx.array]:
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Only so many tokens may be proposed: those that were said most often."""
+
+    counts: Path
+    size: int
+
+
+def read(folder: Path, cut: Cut | None = None) -> dict[str, mx.array]:
+    if cut is not None:
+        checkpoint = formats.read(folder)
+        counts = np.load(cut.counts)
+        return reduced(checkpoint.descriptor, checkpoint.weights, counts, cut.size)[1]
     weights = mx.load(str(folder / "model.safetensors"))
     assert isinstance(weights, dict)
     return weights
@@ -129,15 +147,17 @@ def compare(source: Path) -> None:
         print(f"{label:36} {size:11,} {fits:>5}  {'  '.join(f'{error:.4f}' for error in errors)}")
 
 
-def make(source: Path, destination: Path, scheme: Scheme) -> int:
+def make(source: Path, destination: Path, scheme: Scheme, cut: Cut | None = None) -> int:
     """Write both folders; the number of bytes in them."""
     total = 0
     for name in NAMES:
         folder = destination / name
         folder.mkdir(parents=True, exist_ok=True)
-        packed = pack(read(source / name), scheme)
+        packed = pack(read(source / name, cut), scheme)
         config: dict[str, Any] = json.loads((source / name / "config.json").read_text(encoding="utf-8"))
         config["quantization"] = packed.quantization
+        if cut is not None:
+            config["draft_vocab_size"] = cut.size
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         mx.save_safetensors(str(folder / "model.safetensors"), packed.weights, metadata={"format": "mlx"})
         size = sum(path.stat().st_size for path in folder.iterdir())
@@ -151,6 +171,8 @@ def main() -> int:
     parser.add_argument("source", type=Path)
     parser.add_argument("destination", type=Path, nargs="?")
     parser.add_argument("--scheme", choices=SCHEMES, default=CHOSEN)
+    parser.add_argument("--counts", type=Path, help="how often each token was said")
+    parser.add_argument("--draft-vocabulary", type=int, help="tokens that may be proposed")
     parser.add_argument("--compare", action="store_true", help="write nothing")
     args = parser.parse_args()
     if missing := [name for name in NAMES if not (args.source / name).is_dir()]:
@@ -160,7 +182,10 @@ def main() -> int:
         return 0
     if args.destination is None:
         parser.error("say where to write them, for example resources/demo")
-    total = make(args.source, args.destination, SCHEMES[args.scheme])
+    if (args.counts is None) != (args.draft_vocabulary is None):
+        parser.error("--counts and --draft-vocabulary belong together")
+    cut = None if args.counts is None else Cut(args.counts, args.draft_vocabulary)
+    total = make(args.source, args.destination, SCHEMES[args.scheme], cut)
     print(f"together {total:,} of at most {LIMIT_BYTES:,} bytes")
     return 0 if total < LIMIT_BYTES else 1
 

@@ -75,7 +75,7 @@ def _say_what_the_terminal_cannot() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     from slipstream.agents import commands as agents
-    from slipstream.commands import benchmark, calibrate, doctor, generate, models, race, roofline, serve, verify
+    from slipstream.commands import benchmark, calibrate, doctor, generate, models, race, roofline, serve, train, verify
 
     parser = argparse.ArgumentParser(
         prog="slipstream",
@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print versions and exit")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="")
-    for command in (generate, race, serve, models, calibrate, benchmark, roofline, verify, doctor):
+    for command in (generate, race, serve, models, train, calibrate, benchmark, roofline, verify, doctor):
         command.add_parser(commands)
     agents.add_parsers(commands)
     return parser

@@ -45,6 +45,11 @@ class Family:
     after_head: Callable[[mx.array, Any], mx.array] = _nothing
     loops: Callable[[Any], int] = _once  # how often the layers are gone through
 
+    @property
+    def is_plain_head(self) -> bool:
+        """Whether nothing happens before or after the output projection."""
+        return self.before_head is _nothing and self.after_head is _nothing
+
 
 def _sqrt_hidden(args: Any) -> float:
     return args.hidden_size**0.5

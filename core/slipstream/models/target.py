@@ -229,8 +229,47 @@ class Target:
             for start, end in spans(widths)
         ]
 
+    def body(self, tokens: mx.array, cache: Sequence[Any] | None = None) -> mx.array:
+        """Hidden states after the final norm [texts, n, hidden] of tokens [texts, n]. Needs `has_taps`, like the next.
+
+        `cache`: one for each layer, as mlx-lm's models use them. None: each text begins here.
+        """
+        assert self._parts is not None
+        return self._parts.body(tokens, cache=cache)
+
+    def states(self, tokens: mx.array, taps: Sequence[int]) -> tuple[mx.array, mx.array]:
+        """Texts from their beginning [texts, n]: tapped layers side by side [texts, n, taps * hidden], and `body`."""
+        with self._recorder.recording(taps) as recorded:
+            hidden = self.body(tokens)
+        return mx.concatenate([recorded[tap] for tap in taps], axis=-1), hidden
+
+    @property
+    def head(self) -> Any:
+        """The module whose weight is the output projection: the embedding, where it is tied. Any: mlx-lm's own."""
+        assert self._parts is not None
+        return self._parts.embed if self._parts.head is None else self._parts.head
+
+    @property
+    def final_norm(self) -> mx.array | None:
+        """What the last hidden states are multiplied by before the head, where the model keeps just that."""
+        assert self._parts is not None
+        module: Any = attrgetter(self._parts.shape.norm)(self._parts.body)
+        is_plain = isinstance(module, nn.RMSNorm)  # others keep what is added to one
+        return module.weight if is_plain else None
+
+    @property
+    def has_plain_head(self) -> bool:
+        """Whether logits are the output projection and nothing else."""
+        assert self._parts is not None
+        return self._parts.shape.is_plain_head
+
+    def logits_of(self, hidden: mx.array) -> mx.array:
+        """The model's logits [..., vocabulary] of hidden states after the final norm."""
+        assert self._parts is not None
+        return self._parts.logits(hidden)
+
     def embed_rows(self, tokens: mx.array) -> mx.array:
-        """Raw embedding rows [n, hidden], without the model's embedding scale. Needs `has_taps`, like the next."""
+        """Raw embedding rows [n, hidden], without the model's embedding scale."""
         assert self._parts is not None
         return self._parts.embed(tokens)
 

@@ -1,0 +1,82 @@
+"""A run's state on disk: written whole or not at all, and read back to the bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+
+from slipstream.errors import InvalidRequest, ModelIncomplete
+from slipstream.train.optimiser import Tree
+
+STATE = "state.json"
+PARTS = ("parameters", "optimiser", "average")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    parameters: Tree
+    optimiser: Tree
+    average: Tree
+    state: dict[str, Any]  # step, place in the data, time spent, and the recipe
+
+
+class Checkpoints:
+    """A folder with the newest checkpoint of one run. The one before it stays until the new one is whole."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def save(self, trees: Mapping[str, Tree], state: Mapping[str, Any]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        step = int(state["step"])
+        partial, final = self.folder / f".step-{os.getpid()}", self.folder / f"step-{step:07d}"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        for part in PARTS:
+            mx.save_safetensors(str(partial / f"{part}.safetensors"), trees[part])
+        (partial / STATE).write_text(json.dumps(state, indent=1))
+        for path in partial.iterdir():
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+        older = self._all()
+        if final.exists():
+            shutil.rmtree(final)
+        partial.replace(final)
+        for path in older:
+            if path != final:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def load(self) -> Checkpoint | None:
+        """The newest whole one. Raises ModelIncomplete when its files are damaged."""
+        found = self._all()
+        if not found:
+            return None
+        try:
+            trees = [mx.load(str(found[-1] / f"{part}.safetensors")) for part in PARTS]
+            state = json.loads((found[-1] / STATE).read_text())
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ModelIncomplete(
+                f"{found[-1]} is damaged ({error}); delete it to go on from the one before"
+            ) from error
+        parameters, optimiser, average = (dict(tree) for tree in trees if isinstance(tree, dict))
+        mx.eval(parameters, optimiser, average)
+        return Checkpoint(parameters, optimiser, average, state)
+
+    def check(self, recipe: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        """Raises InvalidRequest when the run was begun with other settings."""
+        mine, theirs = json.loads(json.dumps(recipe)), found["recipe"]
+        if parts := sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key)):
+            raise InvalidRequest(
+                f"{self.folder} is a run with another {', '.join(parts)}; give the same, or another --run folder",
+                folder=str(self.folder),
+            )
+
+    def _all(self) -> list[Path]:
+        return sorted(self.folder.glob("step-*")) if self.folder.is_dir() else []

@@ -1,0 +1,69 @@
+"""A trained network as a drafter's folder, in the layout its kind is published in."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+
+from slipstream.drafters.descriptor import Descriptor
+from slipstream.errors import InvalidRequest
+from slipstream.train.design import config_of
+from slipstream.train.network import W2
+
+STEP = 64  # rows of a smaller output table come in multiples of it
+
+
+SHARE = 0.995  # of all said tokens that a smaller draft vocabulary holds
+
+
+def reduced(
+    d: Descriptor, weights: Mapping[str, mx.array], counts: Any, size: int | None = None
+) -> tuple[Descriptor, dict[str, mx.array]]:
+    """The drafter that proposes only tokens that are often said: most of its time goes into the output table.
+
+    `counts` [vocabulary]: how often the target said each. `size`: so many tokens; None: as many as hold SHARE of all.
+    """
+    order = np.argsort(-counts, kind="stable")
+    if size is None:
+        share = np.cumsum(counts[order]) / max(counts.sum(), 1)
+        size = int(np.searchsorted(share, SHARE)) + 1
+    size = min(-(-size // STEP) * STEP, d.vocabulary)
+    if size == d.vocabulary:
+        return d, dict(weights)
+    ids = np.sort(order[:size])
+    out = dict(weights) | {"d2t": mx.array((ids - np.arange(size)).astype(np.int64))}
+    if W2 in out:
+        out[W2] = out[W2][mx.array(ids.astype(np.int32))]
+    return replace(d, draft_vocabulary=size), out
+
+
+def export(folder: Path, d: Descriptor, parameters: Mapping[str, mx.array], metadata: Mapping[str, Any]) -> None:
+    """Write config.json and model.safetensors, in bfloat16. Raises InvalidRequest when the folder holds other files."""
+    partial = folder.with_name(f".{folder.name}-{os.getpid()}")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    weights = {
+        name: tensor.astype(mx.bfloat16) if mx.issubdtype(tensor.dtype, mx.floating) else tensor
+        for name, tensor in parameters.items()
+    }
+    mx.eval(weights)
+    mx.save_safetensors(str(partial / "model.safetensors"), weights, metadata={"format": "mlx"})
+    (partial / "config.json").write_text(json.dumps(config_of(d, metadata), indent=2) + "\n")
+    if folder.exists():
+        if extra := sorted(
+            path.name for path in folder.iterdir() if path.name not in ("config.json", "model.safetensors")
+        ):
+            shutil.rmtree(partial)
+            raise InvalidRequest(
+                f"{folder} holds other files ({extra[0]}); choose another --output", folder=str(folder)
+            )
+        shutil.rmtree(folder)
+    partial.replace(folder)

@@ -1,0 +1,146 @@
+"""What training makes small (drafters.md §2.6): 0.1 cross entropy + 0.9 L1 to the target's distribution + BCE.
+
+Logits of one slot are as wide as the vocabulary, so rows go through the output table a part at a time, and gradients
+are taken at once: nothing of that width outlives its part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mlx.core as mx
+
+CE_WEIGHT, L1_WEIGHT, CONFIDENCE_WEIGHT = 0.1, 0.9, 1.0
+PART_ROWS = 8192
+
+
+@dataclass(slots=True)
+class Head:
+    """The loss of rows through the output table: sums over rows, weighted, and figures of each row."""
+
+    loss: mx.array  # CE_WEIGHT * ce + L1_WEIGHT * l1: the only one with a gradient
+    ce: mx.array
+    l1: mx.array
+    accept: mx.array  # [n]: probability that a draft drawn from the row is kept, sum of min(draft, target)
+    right: mx.array  # [n] bool: the likeliest draft is the label
+    agrees: mx.array  # [n] bool: the likeliest draft is the target's likeliest token
+
+
+def head_loss(
+    hidden: mx.array,
+    through: mx.array | None,
+    markov_out: mx.array | None,
+    head: mx.array,
+    teacher: mx.array,
+    labels: mx.array,
+    weights: mx.array,
+    *,
+    part: int = PART_ROWS,
+    ce_weight: mx.array | float = CE_WEIGHT,
+    l1_weight: mx.array | float = L1_WEIGHT,
+) -> Head:
+    """`hidden` [n, hidden] and `through` [n, rank] meet `head` [V, hidden] and `markov_out` [V, rank].
+
+    `teacher` [n, V] logits, or a function of a slice that makes them; `labels` [n]; `weights` [n], 0 for rows that do
+    not count. Gradients: to hidden, through and markov_out.
+    """
+    count = hidden.shape[0]
+    has_markov = through is not None and markov_out is not None
+
+    def run(inputs: mx.array, table: mx.array) -> list[mx.array]:
+        """`inputs`: [hidden ; through], `table`: its output table. Values, and gradients of the loss to both."""
+        sums = [mx.zeros(()), mx.zeros(())]
+        d_inputs: list[mx.array] = []
+        d_table = mx.zeros(markov_out.shape if markov_out is not None and has_markov else (1,), dtype=mx.float32)
+        figures: list[list[mx.array]] = [[], [], []]
+        for at in range(0, count, part):
+            end = min(at + part, count)
+            rows = inputs[at:end]
+            logits = rows @ table.T
+            d_logits, ce, l1, *found = _terms(
+                logits, teacher_rows(at, end), labels[at:end], weights[at:end], ce_weight, l1_weight
+            )
+            sums = [sums[0] + ce, sums[1] + l1]
+            d_inputs.append(d_logits @ table)
+            if has_markov:
+                d_table = d_table + d_logits.T @ rows[:, hidden.shape[1] :]
+            for kept, figure in zip(figures, found, strict=True):
+                kept.append(figure)
+        ce, l1 = sums
+        return [
+            ce_weight * ce + l1_weight * l1,
+            mx.concatenate(d_inputs),
+            d_table,
+            ce,
+            l1,
+            *(mx.concatenate(kept) for kept in figures),
+        ]
+
+    def teacher_rows(at: int, end: int) -> mx.array:
+        return teacher(at, end) if callable(teacher) else teacher[at:end]
+
+    kind = head.dtype
+    ce_weight, l1_weight = mx.array(ce_weight), mx.array(l1_weight)
+    inputs = hidden.astype(kind)
+    if through is not None and markov_out is not None:
+        inputs = mx.concatenate([inputs, through.astype(kind)], axis=-1)
+        table_of = lambda out: mx.concatenate([head, out.astype(kind)], axis=-1)  # noqa: E731
+    else:
+        table_of = lambda _: head  # noqa: E731
+
+    @mx.custom_function
+    def through_table(inputs: mx.array, out: mx.array) -> list[mx.array]:
+        return run(inputs, table_of(out))
+
+    @through_table.vjp
+    def _(primals: list[mx.array], cotangents: list[mx.array], outputs: list[mx.array]) -> tuple[mx.array, mx.array]:
+        scale = cotangents[0]
+        d_out = outputs[2] * scale if has_markov else mx.zeros_like(primals[1])
+        return (outputs[1] * scale).astype(primals[0].dtype), d_out.astype(primals[1].dtype)
+
+    loss, _d, _e, ce, l1, accept, right, agrees = through_table(
+        inputs, markov_out if markov_out is not None and has_markov else mx.zeros((1,))
+    )
+    stop = mx.stop_gradient
+    return Head(loss, stop(ce), stop(l1), stop(accept), stop(right), stop(agrees))
+
+
+def _terms_of(
+    logits: mx.array,
+    teacher: mx.array,
+    labels: mx.array,
+    weights: mx.array,
+    ce_weight: mx.array,
+    l1_weight: mx.array,
+) -> list[mx.array]:
+    """Of rows [n, V]: the gradient of the weighted loss, its two sums, and each row's figures."""
+    logits, teacher = logits.astype(mx.float32), teacher.astype(mx.float32)
+    draft_log = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
+    draft = mx.exp(draft_log)
+    target = mx.softmax(teacher, axis=-1)
+    apart = draft - target
+    sign = mx.sign(apart)
+    l1 = mx.sum(mx.abs(apart), axis=-1)
+    lean = mx.sum(draft * sign, axis=-1, keepdims=True)
+    is_label = mx.arange(logits.shape[-1]) == labels[:, None]
+    ce = -mx.take_along_axis(draft_log, labels[:, None], axis=-1)[:, 0]
+    each = weights[:, None]
+    d_logits = each * (draft * (ce_weight + l1_weight * (sign - lean)) - mx.where(is_label, ce_weight, 0.0))
+    best = mx.argmax(logits, axis=-1)
+    return [
+        d_logits,
+        mx.sum(weights * ce),
+        mx.sum(weights * l1),
+        1 - l1 / 2,
+        best == labels,
+        best == mx.argmax(teacher, axis=-1),
+    ]
+
+
+_terms = mx.compile(_terms_of)
+
+
+def confidence_loss(logits: mx.array, accept: mx.array, weights: mx.array) -> mx.array:
+    """Binary cross entropy of confidences, before the sigmoid, against acceptance probabilities [n]; weighted sum."""
+    each = mx.logaddexp(logits, mx.zeros_like(logits)) - logits * mx.stop_gradient(accept)
+    return mx.sum(weights * each)

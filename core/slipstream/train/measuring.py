@@ -1,0 +1,26 @@
+"""What forwards of a target cost on this machine."""
+
+from __future__ import annotations
+
+import time
+
+import mlx.core as mx
+
+from slipstream.models.target import Target
+
+CONTEXT, TIMES = 64, 4
+
+
+def forward_seconds(target: Target, rows: int) -> tuple[float, float]:
+    """A forward of one token and one of `rows`, after a short context; the best of a few."""
+    ids = mx.array([1, 2] * (CONTEXT // 2), dtype=mx.int32)
+    cache = target.make_cache()
+    mx.eval(target.forward(ids, cache, rows=1).logits)
+
+    def once(count: int) -> float:
+        began = time.perf_counter()
+        mx.eval(target.forward(ids[:count], cache, rows=count).logits)
+        return time.perf_counter() - began
+
+    once(1), once(rows)  # kernels are compiled at their first use
+    return min(once(1) for _ in range(TIMES)), min(once(rows) for _ in range(TIMES))
