@@ -17,5 +17,6 @@ def noisy(weights: dict[str, mx.array], seed: int = 5) -> dict[str, mx.array]:
     """Weights in which nothing is zero or one, so that every part matters."""
     keys = iter(mx.random.split(mx.random.key(seed), len(weights)))
     return {
-        name: value + 0.15 * mx.random.normal(value.shape, key=key) for (name, value), key in zip(weights.items(), keys)
+        name: value + 0.15 * mx.random.normal(value.shape, key=key)
+        for (name, value), key in zip(weights.items(), keys, strict=False)
     }
