@@ -47,6 +47,7 @@ def arguments(model: Path, folder: Path, *more: object) -> list[str]:
     return [str(part) for part in (*given, *more)]
 
 
+@pytest.mark.slow
 def test_a_drafter_is_made_and_goes_on(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = tmp_path / "first"
     log = tmp_path / "log.jsonl"
@@ -74,6 +75,7 @@ def test_a_drafter_is_made_and_goes_on(model: Path, tmp_path: Path, capsys: pyte
     assert "tokens per round on held-out conversations" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_drafter_is_refreshed_only_if_it_gets_better(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,6 +103,13 @@ def test_a_drafter_is_refreshed_only_if_it_gets_better(
     assert "another model's" in capsys.readouterr().err
     assert main(arguments(model, tmp_path, "--refresh", first)) == 2
     assert "belong together" in capsys.readouterr().err
+
+
+def test_the_shortest_run_makes_a_drafter(model: Path, tmp_path: Path) -> None:
+    made = arguments(model, tmp_path, "--layers", 1, "--anyway", "--steps", 1, "--output", tmp_path / "made")
+    made = [*made, "--conversations", "8", "--shard", "8", "--answer", "8", "--invented", "0", "--judge-most", "0"]
+    assert main(made) == 0
+    assert formats.read(tmp_path / "made").descriptor.layers == 1
 
 
 def test_a_plan_is_said_and_nothing_made(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

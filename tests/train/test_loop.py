@@ -26,7 +26,7 @@ from slipstream.train.step import Precision, Trainee
 from tiny_training import design
 
 PRECISION = Precision(mx.float32, mx.float32)
-RECIPE = Recipe(design=design(), texts=4, anchors=8, longest=64, steps=6, warmup=2, rate=3e-3)
+RECIPE = Recipe(design=design(), texts=4, anchors=8, longest=64, steps=4, warmup=2, rate=3e-3)
 
 
 def run(
@@ -62,7 +62,7 @@ class StopsAt(Control):
         return self._left < 0
 
 
-@pytest.mark.parametrize("optimiser", ["adamw", "muon"])
+@pytest.mark.parametrize("optimiser", ["adamw", pytest.param("muon", marks=pytest.mark.slow)])
 def test_a_run_that_was_stopped_goes_on_to_the_same_result(
     optimiser: str, target: Target, shape: TargetShape, conversations: list[Conversation], tmp_path: Path
 ) -> None:
@@ -72,7 +72,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_result(
     run(target, shape, conversations, tmp_path / "parts", recipe, StopsAt(2))
     run(target, shape, conversations, tmp_path / "parts", recipe, StopsAt(1))
     parts, after = run(target, shape, conversations, tmp_path / "parts", recipe)
-    assert [figure.step for figure in after] == [4, 5, 6]
+    assert [figure.step for figure in after] == [4]
     assert same(whole, parts)
 
 

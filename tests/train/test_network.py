@@ -45,7 +45,12 @@ def batch_of(conversations: list[Conversation], chosen: Design, places: list[lis
     return lay_out(texts, anchors, np.ones(anchors.shape, dtype=bool), chosen.proposals, 48)
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+SLOW = ("dspark, gated", "dspark, causal", "dspark, no markov")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in DESIGNS]
+)
 def test_what_is_learned_is_what_drafts(
     name: str, target: Target, shape: TargetShape, conversations: list[Conversation], tmp_path: Path
 ) -> None:
@@ -92,6 +97,7 @@ def test_what_is_learned_is_what_drafts(
             np.testing.assert_allclose(np.array(shared)[valid[: len(targets)]], accept[valid], atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_gradients_are_finite_differences(
     name: str, target: Target, shape: TargetShape, conversations: list[Conversation]

@@ -114,7 +114,8 @@ def run(args: argparse.Namespace) -> int:
             return 0
         found = maker.fit(plan, say, control, start=start, begins_from=args.start or NEW, used=used)
     if found is not None:
-        print(f"{plan.output}: {found[1].per_round:.2f} tokens per round on held-out conversations")
+        worth = f"{found[1].per_round:.2f} tokens per round on held-out conversations"
+        print(f"{plan.output}: {worth if found[1].rounds else 'too few conversations to hold any out'}")
     elif control.is_stopped:
         print("stopped; the same command goes on from here")
     else:

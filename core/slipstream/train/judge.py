@@ -42,6 +42,10 @@ class Judgement:
     def per_round(self) -> float:
         return self.by_kind[ALL].per_round
 
+    @property
+    def rounds(self) -> int:
+        return self.by_kind[ALL].rounds
+
 
 @dataclass(slots=True)
 class _Walk:
