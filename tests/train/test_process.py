@@ -29,8 +29,25 @@ def test_pause_stop_and_go_on(tmp_path: Path) -> None:
     prompts.write_text('{"prompt": "What is this?"}\n{"prompt": "And that one?"}\n')
     model = write_target(tmp_path / "tiny", tie_word_embeddings=True)
     given = ["--model", str(model), "--work", str(tmp_path / "work"), "--prompts", str(prompts), "--anyway"]
-    given += "--conversations 8 --shard 8 --answer 12 --invented 0 --width 8 --texts 2 --anchors 4 --layers 1".split()
-    given += "--taps 0,1,2 --rank 8 --every 1 --longest 128 --steps 60".split()
+    given += [
+        "--conversations",
+        "8",
+        "--shard",
+        "8",
+        "--answer",
+        "12",
+        "--invented",
+        "0",
+        "--width",
+        "8",
+        "--texts",
+        "2",
+        "--anchors",
+        "4",
+        "--layers",
+        "1",
+    ]
+    given += ["--taps", "0,1,2", "--rank", "8", "--every", "1", "--longest", "128", "--steps", "60"]
     process = TrainingProcess(given, tmp_path / "log.jsonl")
     until(process, "Figure", 3)
     process.pause()
