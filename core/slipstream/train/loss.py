@@ -6,12 +6,15 @@ are taken at once: nothing of that width outlives its part.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import mlx.core as mx
 
 CE_WEIGHT, L1_WEIGHT, CONFIDENCE_WEIGHT = 0.1, 0.9, 1.0
 PART_ROWS = 8192
+Teacher = Callable[[int, int], mx.array]  # logits of the rows from one number to before another
 
 
 @dataclass(slots=True)
@@ -31,7 +34,7 @@ def head_loss(
     through: mx.array | None,
     markov_out: mx.array | None,
     head: mx.array,
-    teacher: mx.array,
+    teacher: mx.array | Teacher,
     labels: mx.array,
     weights: mx.array,
     *,
@@ -45,6 +48,7 @@ def head_loss(
     not count. Gradients: to hidden, through and markov_out.
     """
     count = hidden.shape[0]
+    ce_share, l1_share = mx.array(ce_weight), mx.array(l1_weight)
     has_markov = through is not None and markov_out is not None
 
     def run(inputs: mx.array, table: mx.array) -> list[mx.array]:
@@ -58,7 +62,7 @@ def head_loss(
             rows = inputs[at:end]
             logits = rows @ table.T
             d_logits, ce, l1, *found = _terms(
-                logits, teacher_rows(at, end), labels[at:end], weights[at:end], ce_weight, l1_weight
+                logits, teacher_rows(at, end), labels[at:end], weights[at:end], ce_share, l1_share
             )
             sums = [sums[0] + ce, sums[1] + l1]
             d_inputs.append(d_logits @ table)
@@ -68,7 +72,7 @@ def head_loss(
                 kept.append(figure)
         ce, l1 = sums
         return [
-            ce_weight * ce + l1_weight * l1,
+            ce_share * ce + l1_share * l1,
             mx.concatenate(d_inputs),
             d_table,
             ce,
@@ -80,7 +84,6 @@ def head_loss(
         return teacher(at, end) if callable(teacher) else teacher[at:end]
 
     kind = head.dtype
-    ce_weight, l1_weight = mx.array(ce_weight), mx.array(l1_weight)
     inputs = hidden.astype(kind)
     if through is not None and markov_out is not None:
         inputs = mx.concatenate([inputs, through.astype(kind)], axis=-1)
@@ -88,16 +91,16 @@ def head_loss(
     else:
         table_of = lambda _: head  # noqa: E731
 
-    @mx.custom_function
-    def through_table(inputs: mx.array, out: mx.array) -> list[mx.array]:
+    def values(inputs: mx.array, out: mx.array) -> list[mx.array]:
         return run(inputs, table_of(out))
 
-    @through_table.vjp
-    def _(primals: list[mx.array], cotangents: list[mx.array], outputs: list[mx.array]) -> tuple[mx.array, mx.array]:
+    def gradients(primals: list[mx.array], cotangents: list[mx.array], outputs: list[mx.array]) -> list[mx.array]:
         scale = cotangents[0]
         d_out = outputs[2] * scale if has_markov else mx.zeros_like(primals[1])
-        return (outputs[1] * scale).astype(primals[0].dtype), d_out.astype(primals[1].dtype)
+        return [(outputs[1] * scale).astype(primals[0].dtype), d_out.astype(primals[1].dtype)]
 
+    through_table: Any = mx.custom_function(values)  # Any: not typed by MLX
+    through_table.vjp(gradients)
     loss, _d, _e, ce, l1, accept, right, agrees = through_table(
         inputs, markov_out if markov_out is not None and has_markov else mx.zeros((1,))
     )

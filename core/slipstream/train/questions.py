@@ -72,7 +72,10 @@ class Turns:
         self.before = tuple(one[:same])
         self._after = tuple(one[len(one) - after :])
         self.can_invent = bool(self.before) and after > 0
-        self.ends = frozenset({*([one[len(one) - after]] if after else []), *tokeniser.end_ids})
+        ends = set(tokeniser.end_ids)
+        if after:
+            ends.add(one[len(one) - after])
+        self.ends: frozenset[int] = frozenset(ends)
 
     def render(self, text: str) -> list[int]:
         return self._tokeniser.encode(Chat(({"role": "user", "content": text},)))

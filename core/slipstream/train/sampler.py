@@ -271,7 +271,7 @@ def _extend(written: list[list[int]], live: Any, block: Any, ends: list[int], li
     """Add new tokens [rows, steps] up to the first end or the limit. Which rows are finished [rows]."""
     is_end = np.isin(block, ends)
     counts = np.where(is_end.any(axis=1), is_end.argmax(axis=1) + 1, block.shape[1])
-    finished = is_end.any(axis=1)
+    finished: Any = is_end.any(axis=1)
     for row, ask in enumerate(live):
         text = written[ask]
         if text and (text[-1] in ends or len(text) >= limits[ask]):
