@@ -161,6 +161,12 @@ def script(*arguments: object, **environment: str) -> subprocess.Popen[str]:
     )
 
 
+def ended(process: subprocess.Popen[str]) -> int:
+    with process:  # closes its pipe
+        process.communicate(timeout=300)
+    return process.returncode
+
+
 def written(folder: Path, conversations: list[Conversation]) -> Path:
     corpus = Corpus(folder)
     corpus.open(About("tiny", {}))
@@ -172,7 +178,7 @@ def written(folder: Path, conversations: list[Conversation]) -> Path:
 def test_killed_runs_come_to_the_same_result(conversations: list[Conversation], tmp_path: Path) -> None:
     data = written(tmp_path / "data", conversations)
     (tmp_path / "whole").mkdir()
-    assert script(tmp_path / "whole", data, 30, 1e9).wait(300) == 0
+    assert ended(script(tmp_path / "whole", data, 30, 1e9)) == 0
     killed = 0
     while True:
         process = script(tmp_path / "killed", data, 30, 0.0)
@@ -181,7 +187,7 @@ def test_killed_runs_come_to_the_same_result(conversations: list[Conversation], 
             if lines == 6 and killed < 3:  # in the middle of something, checkpoint or step
                 time.sleep(0.003 * killed)
                 process.send_signal(signal.SIGKILL)
-        if process.wait(300) == 0:
+        if ended(process) == 0:
             break
         killed += 1
     assert killed == 3
@@ -196,13 +202,13 @@ def test_two_processes_come_to_the_same_as_one(conversations: list[Conversation]
     """Gradients are added in another order, so the same means to rounding."""
     data = written(tmp_path / "data", conversations)
     (tmp_path / "one").mkdir()
-    assert script(tmp_path / "one", data, 4, 1e9).wait(300) == 0
+    assert ended(script(tmp_path / "one", data, 4, 1e9)) == 0
     hosts = tmp_path / "hosts.json"
     hosts.write_text(json.dumps([["127.0.0.1:32323"], ["127.0.0.1:32324"]]))
     both = [
         script(tmp_path / "two", data, 4, 1e9, "ring", MLX_RANK=str(rank), MLX_HOSTFILE=str(hosts)) for rank in (0, 1)
     ]
-    assert [process.wait(300) for process in both] == [0, 0]
+    assert [ended(process) for process in both] == [0, 0]
     one, two = (mx.load(str(tmp_path / name / "result.safetensors")) for name in ("one", "two"))
     assert isinstance(one, dict)
     assert isinstance(two, dict)
