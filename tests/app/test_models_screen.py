@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
@@ -289,7 +290,7 @@ def test_sizes_are_the_finders(count: int, words: str) -> None:
     assert size_text(count) == words
 
 
-def failed(**facts: bool) -> DownloadState:
+def failed(**facts: Any) -> DownloadState:
     return DownloadState("publisher/gemma-dspark", Fetch.FAILED, words="The hub wants to know who asks.", **facts)
 
 

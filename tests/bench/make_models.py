@@ -30,6 +30,7 @@ from slipstream.store.paths import atomic_folder  # noqa: E402
 # What is computed in: packed weights give hidden states of their scales' type.
 DTYPES = {"float32": mx.float32, "bfloat16": mx.bfloat16, "8-bit": mx.bfloat16, "4-bit": mx.float16}
 PRECISIONS = tuple(DTYPES)
+MARKOV_OUT = "markov_head.markov_w2.weight"
 TOKENISER_FILES = ("tokenizer.json", "tokenizer_config.json", "generation_config.json")
 
 
@@ -64,10 +65,18 @@ def make_target(source: Path, folder: Path, precision: str) -> None:
 
 
 def make_drafter(source: Path, folder: Path, dtype: mx.Dtype) -> None:
+    """Unpacked and over the whole vocabulary, for programs that know neither packing nor a vocabulary cut short."""
     config: dict[str, Any] = json.loads((source / "config.json").read_text())
     for key in ("quantization", "quantization_config"):
         config.pop(key, None)
-    plain = {name: array.astype(dtype) for name, array in formats.read(source).weights.items()}
+    config.pop("draft_vocab_size", None)
+    checkpoint = formats.read(source)
+    plain = dict(checkpoint.weights)
+    if (offsets := plain.pop("d2t", None)) is not None and MARKOV_OUT in plain:
+        ids = mx.arange(len(offsets)) + offsets
+        cut = plain[MARKOV_OUT]  # [draft vocabulary, rank]; tokens left out get no bias
+        plain[MARKOV_OUT] = mx.zeros((checkpoint.descriptor.vocabulary, cut.shape[1]), dtype=cut.dtype).at[ids].add(cut)
+    plain = {name: array.astype(dtype) for name, array in plain.items()}
     with atomic_folder(folder) as made:
         mx.save_safetensors(str(made / "model.safetensors"), plain, metadata={"format": "mlx"})
         (made / "config.json").write_text(json.dumps(config, indent=2))

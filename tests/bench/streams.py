@@ -33,6 +33,7 @@ from slipstream.jobs import Inbox, Job, events_of  # noqa: E402
 from slipstream.measure.result import Answer, collect  # noqa: E402
 from slipstream.measure.verdict import Verdict, compare, first_difference  # noqa: E402
 from slipstream.service import start  # noqa: E402
+from slipstream.store import demo  # noqa: E402
 from slipstream.types import Chat, Mode, ModelInfo, Options, Prompt, Request, Tokens  # noqa: E402
 
 PROMPTS = Path(__file__).parent / "prompts.jsonl"
@@ -73,7 +74,7 @@ def main() -> int:
     make(folder, args.precision)
     counts = [int(part) for part in args.streams.split(",")]
     modes = [PLAIN, *(Mode(part) for part in args.modes.split(","))]
-    drafters = tuple(folder / mode.value for mode in (Mode.DSPARK, Mode.DFLASH) if mode in modes or mode is Mode.DSPARK)
+    drafters = tuple(path for mode, path in demo.drafters().items() if mode in modes or mode is Mode.DSPARK)
     pair = Pair(
         folder / "target",
         drafters,

@@ -14,7 +14,7 @@ from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.network import BlockDrafter, packing_of
 from slipstream.drafters.protocol import Proposal
 from slipstream.engine.load import Precision, load_drafter
-from slipstream.errors import PairMismatch
+from slipstream.errors import PairMismatch, UnsupportedModel
 from slipstream.models.host import floats, ints, number
 from slipstream.models.target import Target
 from slipstream.types import Mode
@@ -217,6 +217,14 @@ def test_a_bound_head_multiplies_only_what_can_be_proposed(
     assert mx.allclose(logits[:, mx.array(ids)], expected[:, mx.array(ids)], atol=1e-4)
     assert mx.all(logits[:, mx.array(others)] == -mx.inf)
     assert set(ints(propose(part).tokens)) <= set(ids)
+
+
+@pytest.mark.parametrize("ids", [[0, 3, 3], [0, 3, tiny.VOCABULARY], [-1, 3, 4], [0.0, 3.0, 4.0]])
+def test_a_draft_vocabulary_outside_the_targets_is_refused(tmp_path: Path, target: Target, ids: list[int]) -> None:
+    """MLX would read past the end of the head without a word."""
+    part = reduced(write(tmp_path / "whole", "dflash"), tmp_path / "part", mx.array(ids))
+    with pytest.raises(UnsupportedModel, match="d2t does not name 3 different tokens"):
+        load(part, target)
 
 
 def reduced(folder: Path, to: Path, ids: mx.array) -> Path:

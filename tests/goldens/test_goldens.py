@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import mlx.core as mx
@@ -46,6 +47,9 @@ class GoldenTables:
 
     def head_rows(self, hidden: mx.array) -> mx.array:
         return hidden @ self._head.T
+
+    def head_part(self, ids: mx.array) -> Callable[[mx.array], mx.array]:
+        return lambda hidden: hidden @ self._head[ids].T
 
 
 class Golden:

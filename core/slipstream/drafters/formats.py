@@ -11,6 +11,7 @@ import mlx.core as mx
 from slipstream.drafters.descriptor import Checkpoint, Descriptor, expected_shapes
 from slipstream.drafters.packaging import describe, normalised
 from slipstream.errors import ModelIncomplete, ModelNotFound, PairMismatch, UnsupportedModel
+from slipstream.models.host import ints
 
 
 def read(path: Path) -> Checkpoint:
@@ -99,6 +100,11 @@ def _check_tensors(path: Path, d: Descriptor, weights: dict[str, mx.array]) -> N
     for name, shape in expected.items():
         if (actual := tuple(weights[name].shape)) != shape:
             raise PairMismatch(f"{path}: {name} is {list(actual)}, but its config says {list(shape)}")
+    if d.is_reduced:
+        ids = weights["d2t"] + mx.arange(d.draft_vocabulary)
+        whole = mx.issubdtype(ids.dtype, mx.integer)
+        if not whole or len({token for token in ints(ids) if 0 <= token < d.vocabulary}) < d.draft_vocabulary:
+            raise UnsupportedModel(f"{path}: d2t does not name {d.draft_vocabulary} different tokens; cannot be used")
     fused = list(weights["fc.weight"].shape)
     if len(fused) != 2 or fused[0] != d.hidden or fused[1] % len(d.taps):
         raise PairMismatch(f"{path}: fc.weight is {fused}, which does not fit {len(d.taps)} taps")

@@ -103,8 +103,10 @@ def _decoding(tokenizer: Any) -> Callable[..., str]:
     if isinstance(tokenizer, PreTrainedTokenizerFast) and (
         kind.decode is PreTrainedTokenizerFast.decode and kind._decode is PreTrainedTokenizerFast._decode
     ):
-        return tokenizer._tokenizer.decode
-    return partial(tokenizer.decode, clean_up_tokenization_spaces=False)
+        underneath: Any = tokenizer._tokenizer
+        return underneath.decode
+    decode: Any = partial(tokenizer.decode, clean_up_tokenization_spaces=False)
+    return decode
 
 
 # Arguments of apply_chat_template that are not the template's variables: they would change what comes out, or bring a
