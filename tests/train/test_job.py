@@ -81,9 +81,9 @@ def test_a_drafter_is_refreshed_only_if_it_gets_better(
 ) -> None:
     answers = tmp_path / "answers"
     answers.mkdir()
-    for n in range(12):
+    for n in range(60):
         # Lines that go on in the same way: there is something to learn.
-        said = {"prompt_ids": [60 + n, 61, 62], "token_ids": [65, 66, 67, 68] * 6, "options": {"temperature": 0.0}}
+        said = {"prompt_ids": [60 + n, 61, 62], "token_ids": [65, 66, 67, 68] * 5, "options": {"temperature": 0.0}}
         (answers / f"{n}.json").write_text(json.dumps(said))
     first, second = tmp_path / "first", tmp_path / "second"
     made = ("--layers", 1, "--anyway", "--steps", 1, "--output", first, "--conversations", 8, "--shard", 8)
