@@ -13,7 +13,9 @@ from mlx.utils import tree_flatten
 import tiny
 import tiny_families
 from slipstream.curves import Curves
-from slipstream.drafters.protocol import Drafter
+from slipstream.drafters.dspark import DSpark
+from slipstream.drafters.network import BlockState
+from slipstream.drafters.protocol import Drafter, Draw, Proposal
 from slipstream.engine.calibrate import Calibration
 from slipstream.engine.costs import PLAIN, Costs
 from slipstream.engine.engine import MlxEngine, Pair, open_engine
@@ -203,6 +205,24 @@ def test_a_policy_knows_how_long_its_text_is() -> None:
 def parameter_bytes(target: Target, *, without: str = "", of: str = "") -> int:
     named: list[tuple[str, mx.array]] = tree_flatten(target.model.parameters())  # type: ignore[assignment]
     return sum(array.nbytes for name, array in named if of in name and not (without and without in name))
+
+
+def test_a_drafters_first_pass_is_not_timed(loaded: MlxEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads the weights in: on two cores 208 ms of the built-in DSpark, where every later one took 50."""
+    now, used = [0.0], set[str]()
+    propose = DSpark.propose
+
+    def slow_at_first(self: DSpark, state: BlockState, last: int, limit: int, draw: Draw) -> Proposal:
+        now[0] += 0.05 if "dspark" in used else 10.0
+        used.add("dspark")
+        return propose(self, state, last, limit, draw)
+
+    monkeypatch.setattr(DSpark, "propose", slow_at_first)
+    measuring = Calibration(
+        loaded.target, loaded.drafters, chunks=(32,), contexts=(64,), budget_s=0.0, clock=lambda: now[0]
+    )
+    list(measuring.run())
+    assert measuring.curves.drafters["dspark"][64][7] == pytest.approx(50)
 
 
 def test_what_a_token_reads_of_the_weights() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import mlx.core as mx
 
@@ -142,6 +143,8 @@ class Calibration:
             drafter.observe(state, tokens, forward.taps)
             mx.eval(drafter.arrays(state))
             self._states[name] = state
+            if self._can_draft:  # its weights are read, or unpacked, when they are first used
+                mx.eval(self._proposed(drafter, state, drafter.block))
 
     def _measure(self, point: Point) -> float:
         """Milliseconds of one pass."""
@@ -196,9 +199,12 @@ class Calibration:
             state = drafter.restore(kept.join([kept.stretched(short, point.context)], point.context), point.context)
             mx.eval(drafter.arrays(state))
         began = self._clock()
-        proposal = drafter.propose(state, self._ids[0], point.size, lambda logits, _: mx.argmax(logits, axis=-1))
-        mx.eval(proposal.tokens, [] if proposal.confidence is None else proposal.confidence)
+        mx.eval(self._proposed(drafter, state, point.size))
         return 1000 * (self._clock() - began)
+
+    def _proposed(self, drafter: Drafter, state: Any, count: int) -> list[mx.array]:
+        proposal = drafter.propose(state, self._ids[0], count, lambda logits, _: mx.argmax(logits, axis=-1))
+        return [proposal.tokens] if proposal.confidence is None else [proposal.tokens, proposal.confidence]
 
     def _cache(self, context: int) -> TargetCache:
         if context not in self._caches:
