@@ -11,7 +11,7 @@ import pytest
 from slipstream.cli import main
 from slipstream.drafters import formats
 from slipstream.types import Mode
-from tiny_runs import write_target
+from tiny_runs import write_byte_drafter, write_target
 
 PROMPTS = [{"source": kind, "prompt": f"What is {n} and\u2028{kind}?"} for n in range(6) for kind in ("chat", "maths")]
 
@@ -110,6 +110,22 @@ def test_the_shortest_run_makes_a_drafter(model: Path, tmp_path: Path) -> None:
     made = [*made, "--conversations", "8", "--shard", "8", "--answer", "8", "--invented", "0", "--judge-most", "0"]
     assert main(made) == 0
     assert formats.read(tmp_path / "made").descriptor.layers == 1
+
+
+def test_a_drafter_is_evaluated_in_the_engines_own_rounds(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By kind, greedy and drawn, beside lookup and plain decoding, which makes one token a round."""
+    drafter = write_byte_drafter(tmp_path / "drafter", Mode.DSPARK)
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text("\n".join(json.dumps({"source": kind, "prompt": f"Say {kind}."}) for kind in ("chat", "maths")))
+    asked = ["train", "--model", model, "--evaluate", drafter, "--judge-by", prompts, "--answer", 12]
+    assert main([str(part) for part in asked]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head == "2 questions, answers of at most 12 tokens"
+    assert len(lines) == 18  # all, chat and maths; two temperatures; three modes
+    assert {line.split()[3] for line in lines} == {"baseline", "dspark", "lookup"}
+    assert all(line.split()[4] == "1.00" for line in lines if "baseline" in line)
 
 
 def test_a_plan_is_said_and_nothing_made(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plan", action="store_true", help="only say what it takes and is likely to bring")
     parser.add_argument("--anyway", action="store_true", help="also where the gain is expected to be small")
     parser.add_argument("--only", choices=("write", "fit"), help="one half of the work: conversations, or training")
+    parser.add_argument(
+        "--evaluate",
+        metavar="DRAFTER",
+        help="train nothing: answer --judge-by's questions with this drafter, with lookup and plainly, and compare",
+    )
     data = parser.add_argument_group("conversations")
     data.add_argument("--prompts", type=Path, help='questions as JSON lines with "prompt" (default: a neutral set)')
     data.add_argument("--conversations", type=int, default=8192, help="about so many (%(default)s)")
@@ -80,14 +85,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     steps.add_argument("--save-seconds", type=float, default=60, help="between checkpoints (%(default)s)")
     steps.add_argument("--judge-by", type=Path, help="questions that are never trained on, to judge it by at the end")
     steps.add_argument("--judge-most", type=int, default=1000, help="use so many of them (%(default)s)")
+    _add_precision(parser)
+    parser.add_argument("--log", type=Path, help="append what is said to this file, as JSON lines")
+
+
+def _add_precision(parser: argparse.ArgumentParser) -> None:
     machine = parser.add_argument_group("precision")
     kinds = ("float32", "bfloat16", "float16")
     machine.add_argument("--dtype", choices=kinds, help="what the model computes in")
     machine.add_argument("--network-dtype", choices=kinds, help="what the drafter computes in while it learns")
-    parser.add_argument("--log", type=Path, help="append what is said to this file, as JSON lines")
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.evaluate:
+        return _evaluate(args)
     # Products in float32 may lose digits that training does not need; plain decoding never does this.
     os.environ["MLX_ENABLE_TF32"] = "1"
     if bool(args.refresh) != bool(args.answers):
@@ -120,6 +131,30 @@ def run(args: argparse.Namespace) -> int:
         print("stopped; the same command goes on from here")
     else:
         print("held-out answers got no better, so nothing was written; the drafter stays as it was")
+    return 0
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    """Tokens per round and per second by kind of question, greedy and at temperature 1."""
+    from slipstream.engine.load import Precision, load_drafter, load_target
+    from slipstream.models.tokeniser import Tokeniser
+    from slipstream.train.evaluate import evaluate, summed
+    from slipstream.train.questions import bundled_prompts, read_prompts
+    from slipstream.types import Mode
+
+    folder = demo.target() if args.model is None else local.resolve(args.model)
+    precision = Precision(dtype=args.dtype)
+    target, tokeniser = load_target(folder, precision), Tokeniser(folder)
+    drafter = load_drafter(local.resolve_drafter(args.evaluate), target, precision)
+    given = (read_prompts(args.judge_by) if args.judge_by else bundled_prompts())[: args.judge_most]
+    modes = (Mode.BASELINE, Mode.LOOKUP, drafter.mode)
+    uses = evaluate(target, tokeniser, {drafter.mode: drafter}, given, modes=modes, answer=args.answer)
+    print(f"{len(given)} questions, answers of at most {args.answer} tokens")
+    for use in summed(uses):
+        print(
+            f"{use.kind:<14} temperature {use.temperature:<3g} {use.mode.value:<9} "
+            f"{use.per_round:5.2f} tokens per round {use.per_second:8.1f} tok/s"
+        )
     return 0
 
 
