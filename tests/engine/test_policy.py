@@ -92,6 +92,14 @@ def test_confidences_cut_what_will_not_be_kept() -> None:
     assert play(speckled(7), CURVES["linear"], Policy(Costs()), knows=True) > 1.02 * max(fixed)
 
 
+@pytest.mark.parametrize("curve", CURVES)
+def test_confidences_are_asked_about_whole_drafts(curve: str) -> None:
+    """Where easy and hard text take turns, what was kept lately is always the other one's."""
+    turns = [0.35 if at // 60 % 2 == 0 else 0.9 for at in range(TOKENS + BLOCK)]
+    fixed = [play(turns, CURVES[curve], length) for length in range(BLOCK + 1)]
+    assert play(turns, CURVES[curve], Policy(Costs()), knows=True) > max(fixed)
+
+
 def test_a_hopeless_drafter_is_parked() -> None:
     plain = play(steady(0.0), CURVES["linear"], 0)
     assert play(steady(0.0), CURVES["linear"], Policy(Costs())) > 0.97 * plain

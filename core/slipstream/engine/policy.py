@@ -110,7 +110,9 @@ class Policy:
             return most
         best, value = self.best(source, most)
         if value > self.value(PLAIN, 0, ()):
-            return best
+            # Confidences say of this text what positions say of those before: the whole draft, and then a cut by them.
+            is_judged = source in self._calibration and self.may_cut(source, most)
+            return most if is_judged else best
         self._park(source, most)
         return 0
 
