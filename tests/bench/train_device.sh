@@ -1,37 +1,50 @@
 #!/usr/bin/env bash
-# Trains a built-in drafter on a GPU machine that tests/bench/device_setup.sh has set up (docs/train.md).
-#   train_device.sh write MINUTES           conversations
-#   train_device.sh fit NAME OPTIONS…       a drafter from them
-#   train_device.sh pack NAME               puts a drafter into $OUT, in pieces of 15 MB
-#   train_device.sh last MINUTES MINUTES OPTIONS…   all three; what went wrong is in the logs in $OUT
+# Trains the built-in drafters on a GPU machine that tests/bench/device_setup.sh has set up (docs/train.md).
+#   train_device.sh write MINUTES [OPTIONS…]      conversations
+#   train_device.sh fit NAME OPTIONS…             a drafter from them; its figures are the last lines of $OUT/NAME.log.txt
+#   train_device.sh pack NAME                     puts a drafter into $OUT, in pieces of 15 MB
+#   train_device.sh first MINUTES MINUTES         conversations, then DSpark from nothing
+#   train_device.sh second MINUTES                from the same conversations, DFlash from nothing
+#   train_device.sh both MINUTES MINUTES MINUTES  all of it in one call
+#   train_device.sh rates MINUTES RATE…           short runs of DSpark, which only say what they come to
 # Files stay in /tmp/bench/train between calls. Kernels compiled before, if any: .prompts/ptx.tar.xz.
+# MORE: options for every run of the trainer, such as fewer of everything, to try the script on another machine.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-. /tmp/bench/env.sh
-home=/tmp/bench/train
+[ ! -e /tmp/bench/env.sh ] || . /tmp/bench/env.sh
+home=${TRAIN_HOME:-/tmp/bench/train}
 prompts=${PROMPTS:-.prompts/train.jsonl}
 dev=${DEV:-.prompts/dev.jsonl}
+python=${PYTHON:-python3}
 export MLX_PTX_CACHE_DIR=${MLX_PTX_CACHE_DIR:-/tmp/ptx} MLX_MAX_OPS_PER_BUFFER=${MLX_MAX_OPS_PER_BUFFER:-100}
 export TOKENIZERS_PARALLELISM=true
-mkdir -p $home $MLX_PTX_CACHE_DIR
-if [ -e .prompts/ptx.tar.xz ] && [ -z "$(ls -A $MLX_PTX_CACHE_DIR)" ]; then
-  tar -C $MLX_PTX_CACHE_DIR -xJf .prompts/ptx.tar.xz
+mkdir -p "$home" "$MLX_PTX_CACHE_DIR"
+if [ -e .prompts/ptx.tar.xz ] && [ -z "$(ls -A "$MLX_PTX_CACHE_DIR")" ]; then
+  tar -C "$MLX_PTX_CACHE_DIR" -xJf .prompts/ptx.tar.xz
 fi
 
+# What both drafters have in common. 32 texts x 96 anchors x 10 drafts are about as many rows as 32 x 128 x 7.
+SHAPE=(--layers 3 --taps 1,7,14,20,27 --mask-id 7 --proposals 10 --decay 5 --draft-vocabulary 16384)
+STEPS=(--texts 32 --anchors 96 --optimiser muon --rate 2.5e-3 --warmup 100 --rows 8192 --every 100 --save-seconds 9999)
+
 train() {
-  python3 -m slipstream.commands.train --dtype float16 --network-dtype bfloat16 --prompts "$prompts" --work $home/work "$@"
+  # MORE is split on purpose.
+  "$python" -m slipstream.commands.train --anyway --dtype "${DTYPE:-float16}" --prompts "$prompts" --work "$home/work" \
+    "$@" ${MORE:-}
 }
 
 write() {
-  train --only write --conversations 800000 --shard 8192 --width 8192 --answer 320 --data-minutes "$1" 2>&1 |
-    tee "$OUT/write.log.txt"
+  local minutes=$1
+  shift
+  train --only write --conversations 800000 --shard 8192 --width 8192 --answer 224 --invented 0.5 \
+    --data-minutes "$minutes" "$@" 2>&1 | tee "$OUT/write.log.txt"
 }
 
 fit() {
   local name=$1
   shift
-  train --only fit --output "$home/$name/drafter" --judge-by "$dev" --rows 8192 --texts 32 --anchors 128 --every 100 \
-    --save-seconds 9999 "$@" > "$OUT/$name.log.txt" 2>&1 || echo "FAILED: $name"
+  train --only fit --network-dtype "${NETWORK:-bfloat16}" --run "$home/$name/run" --output "$home/$name/drafter" \
+    --judge-by "$dev" "${STEPS[@]}" "$@" > "$OUT/$name.log.txt" 2>&1 || echo "FAILED: $name"
   tail -n 6 "$OUT/$name.log.txt"
 }
 
@@ -41,12 +54,28 @@ pack() {
   cp "$home/work/counts.npy" "$OUT/$1.counts.npy"
 }
 
-last() {
-  local writing=$1 fitting=$2
-  shift 2
-  write "$writing" || echo "FAILED: write"
-  fit dspark --minutes "$fitting" "$@"
+first() {
+  write "$1" || echo "FAILED: write"
+  fit dspark --kind dspark "${SHAPE[@]}" --rank 64 --minutes "$2"
   pack dspark
+}
+
+second() {
+  fit dflash --kind dflash "${SHAPE[@]}" --minutes "$1"
+  pack dflash
+}
+
+both() {
+  first "$1" "$2"
+  second "$3"
+}
+
+rates() {
+  local minutes=$1
+  shift
+  for rate in "$@"; do
+    fit "rate-$rate" --kind dspark "${SHAPE[@]}" --rank 64 --minutes "$minutes" --warmup 30 --judge-most 0 --rate "$rate"
+  done
 }
 
 "$@"

@@ -17,7 +17,7 @@ from slipstream.models.target import Target
 from slipstream.train.batches import Batch, lay_out
 from slipstream.train.corpus import Conversation
 from slipstream.train.design import Design, TargetShape
-from slipstream.train.export import export, reduced
+from slipstream.train.export import export, most_said, reduced
 from slipstream.train.network import fresh
 from slipstream.train.step import Precision, Trainee, Weighting, arrays_of
 from tiny_training import design, noisy
@@ -30,12 +30,16 @@ DESIGNS = {
     "dspark, causal": design(causal=True),
     "dspark, no markov": design(rank=0),
     "dflash": design(kind="dflash"),
+    "dspark, fewer tokens": design(draft_vocabulary=64),
+    "dflash, fewer tokens": design(kind="dflash", draft_vocabulary=64),
 }
 
 
 def begun(target: Target, shape: TargetShape, chosen: Design) -> tuple[Trainee, dict[str, mx.array]]:
     d = chosen.descriptor(shape)
-    trainee = Trainee(d, target, EXACT, part=16)
+    counts = np.random.default_rng(2).permutation(shape.vocabulary)
+    ids = most_said(counts, d.draft_vocabulary) if d.is_reduced else None
+    trainee = Trainee(d, target, EXACT, part=16, draft_ids=ids)
     return trainee, noisy(fresh(d, len(d.taps) * target.hidden_size, 1, target.final_norm))
 
 
@@ -45,7 +49,7 @@ def batch_of(conversations: list[Conversation], chosen: Design, places: list[lis
     return lay_out(texts, anchors, np.ones(anchors.shape, dtype=bool), chosen.proposals, 48)
 
 
-SLOW = ("dspark, gated", "dspark, causal", "dspark, no markov")
+SLOW = ("dspark, gated", "dspark, causal", "dspark, no markov", "dflash, fewer tokens")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +67,7 @@ def test_what_is_learned_is_what_drafts(
     batch = batch_of(conversations, chosen, places)
     found = trainee.figures(weights, arrays_of(batch), Weighting())
 
-    export(tmp_path / "drafter", trainee.descriptor, weights, {})
+    export(tmp_path / "drafter", trainee.descriptor, trainee.published(weights), {})
     checkpoint = formats.read(tmp_path / "drafter")
     assert checkpoint.descriptor == trainee.descriptor
     drafter = DRAFTERS[checkpoint.descriptor.mode](checkpoint, target, dtype=mx.float32, bits=0)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", help="folder, GGUF file or Hugging Face name (default: the built-in model)")
     parser.add_argument("--output", type=Path, help="the drafter's folder (default: beside its working files)")
     parser.add_argument("--work", type=Path, help="folder of conversations and checkpoints (default: in the cache)")
+    parser.add_argument("--run", type=Path, dest="checkpoints", help="folder of checkpoints (default: in --work)")
     parser.add_argument("--plan", action="store_true", help="only say what it takes and is likely to bring")
     parser.add_argument("--anyway", action="store_true", help="also where the gain is expected to be small")
     parser.add_argument("--only", choices=("write", "fit"), help="one half of the work: conversations, or training")
@@ -62,7 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fit.add_argument("--kind", choices=("dspark", "dflash"), default="dspark")
     fit.add_argument("--layers", type=int, help="of the drafter (default: what is expected to gain most)")
     fit.add_argument("--taps", help="layers of the model that it reads, such as 1,7,14 (default: five, spread)")
-    fit.add_argument("--proposals", type=int, default=7, help="tokens drafted a round (%(default)s)")
+    fit.add_argument("--proposals", type=int, help="tokens drafted a round (7; with --from: as that drafter has it)")
+    fit.add_argument(
+        "--draft-vocabulary", type=int, default=0, help="propose only so many tokens, those said most (0: all of them)"
+    )
     fit.add_argument("--rank", type=int, help="of the Markov head (default: by the size of the model)")
     fit.add_argument("--markov", choices=("vanilla", "gated", "rnn"), default="vanilla")
     fit.add_argument("--mask-id", type=int, help="token that fills the slots to be drafted")
@@ -195,6 +200,7 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan | None, dict[str, mx.ar
     from slipstream.train.design import Design, check, of_descriptor
     from slipstream.train.job import Maker, Plan
     from slipstream.train.loop import Recipe
+    from slipstream.train.planning import PROPOSALS
     from slipstream.train.questions import read_prompts
     from slipstream.train.writing import Amount
 
@@ -214,17 +220,23 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan | None, dict[str, mx.ar
         kind=args.kind,
         layers=args.layers or expected.layers,
         taps=taps,
-        proposals=args.proposals,
+        proposals=args.proposals or PROPOSALS,
         rank=expected.rank if args.rank is None else args.rank,
         markov=args.markov,
         mask_id=_mask_id(tokeniser) if args.mask_id is None else args.mask_id,
+        draft_vocabulary=args.draft_vocabulary,
     )
     check(design, maker.shape)
     start = None
     if args.start:
         checkpoint = formats.read(local.resolve_drafter(args.start))
         design = of_descriptor(checkpoint.descriptor, maker.shape, args.start)
-        start = {name: value.astype(mx.float32) for name, value in checkpoint.weights.items()}
+        if args.proposals:  # no weight depends on it
+            design = replace(design, proposals=args.proposals)
+        start = {
+            name: value.astype(mx.float32) if mx.issubdtype(value.dtype, mx.floating) else value
+            for name, value in checkpoint.weights.items()
+        }
     recipe = Recipe(
         design=design,
         texts=args.texts,
@@ -255,7 +267,7 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan | None, dict[str, mx.ar
         recipe=recipe,
         amount=amount,
         data=work / "conversations",
-        run=work / f"run-{args.kind}",
+        run=args.checkpoints or work / f"run-{args.kind}",
         output=args.output or work / label,
         precision=step.Precision(network=network),
         part=args.rows,
@@ -294,7 +306,7 @@ def _expected(args: argparse.Namespace, maker: Maker, config: dict[str, Any]) ->
     print(
         f"{maker.name}: {size.parameters / 1e6:.0f} million weights, {size.active / 1e6:.0f} used for each token\n"
         f"a {args.kind} drafter of {expected.layers} layers, rank {expected.rank}, reading {expected.taps} layers, "
-        f"{args.proposals} drafts a round\n"
+        f"{args.proposals or planning.PROPOSALS} drafts a round\n"
         f"about {args.conversations} conversations in {_minutes(expected.writing_s)}, "
         f"training {_minutes(expected.training_s)}, {expected.watt_hours:.0f} Wh\n"
         f"expected: {expected.per_round:.1f} tokens per round, {expected.gain:.2f} times plain decoding",

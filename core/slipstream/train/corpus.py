@@ -64,7 +64,7 @@ class Corpus:
             parts = sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
             raise InvalidRequest(
                 f"{self.folder} holds conversations made with another {' and '.join(parts)}; "
-                "choose another --data folder, or delete it",
+                "choose another --work folder, or delete it",
                 folder=str(self.folder),
             )
 

@@ -12,6 +12,7 @@ from slipstream.types import Mode
 
 Kind = Literal["dspark", "dflash"]
 METADATA = "slipstream"  # the entry of config.json that is ours
+STEP = 64  # rows of a smaller output table come in multiples of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Design:
     confidence: bool = True
     causal: bool = False  # whether slots see only those before them
     mask_id: int = 0
+    draft_vocabulary: int = 0  # tokens that it can propose, those that are said most; 0: all
 
     def descriptor(self, shape: TargetShape) -> Descriptor:
         is_dspark = self.kind == "dspark"
@@ -77,7 +79,7 @@ class Design:
             kv_heads=shape.kv_heads,
             head_dim=shape.head_dim,
             vocabulary=shape.vocabulary,
-            draft_vocabulary=shape.vocabulary,
+            draft_vocabulary=min(self.draft_vocabulary or shape.vocabulary, shape.vocabulary),
             eps=shape.eps,
             rope=Rope(shape.head_dim, shape.rope_theta, interleaved=False, scaling=None),
             taps=self.taps or default_taps(5, shape.layers),
@@ -123,6 +125,7 @@ def of_descriptor(d: Descriptor, shape: TargetShape, where: str) -> Design:
         confidence=d.confidence,
         causal=all(d.causal),
         mask_id=d.mask_id,
+        draft_vocabulary=d.draft_vocabulary if d.is_reduced else 0,
     )
     ours = design.descriptor(replace(shape, eps=d.eps, context=d.max_position))
     theirs = replace(d, confidence_temperatures=(), target_layers=ours.target_layers, embed_scale=ours.embed_scale)
@@ -200,5 +203,9 @@ def check(design: Design, shape: TargetShape) -> None:
         )
     if not 0 <= design.mask_id < shape.vocabulary:
         raise InvalidRequest(f"--mask-id must be a token from 0 to {shape.vocabulary - 1}", option="mask_id")
+    if design.draft_vocabulary < 0 or design.draft_vocabulary % STEP:
+        raise InvalidRequest(
+            f"--draft-vocabulary must be a multiple of {STEP}, not {design.draft_vocabulary}", option="draft_vocabulary"
+        )
     if design.layers < 1 or not 1 <= design.proposals <= 32:
         raise InvalidRequest("a drafter needs a layer or more, and from 1 to 32 proposals", option="layers")

@@ -15,11 +15,9 @@ import numpy as np
 
 from slipstream.drafters.descriptor import Descriptor
 from slipstream.errors import InvalidRequest
-from slipstream.train.design import config_of
+from slipstream.train.design import STEP, config_of
 from slipstream.train.network import W2
-
-STEP = 64  # rows of a smaller output table come in multiples of it
-
+from slipstream.train.step import D2T, offsets
 
 SHARE = 0.995  # of all said tokens that a smaller draft vocabulary holds
 
@@ -38,11 +36,16 @@ def reduced(
     size = min(-(-size // STEP) * STEP, d.vocabulary)
     if size == d.vocabulary:
         return d, dict(weights)
-    ids = np.sort(order[:size])
-    out = dict(weights) | {"d2t": mx.array((ids - np.arange(size)).astype(np.int64))}
+    ids = most_said(counts, size)
+    out = dict(weights) | {D2T: offsets(ids)}
     if W2 in out:
-        out[W2] = out[W2][mx.array(ids.astype(np.int32))]
+        out[W2] = out[W2][ids]
     return replace(d, draft_vocabulary=size), out
+
+
+def most_said(counts: Any, size: int) -> mx.array:
+    """The `size` tokens that were said most, ascending; `counts` [vocabulary], NumPy's."""
+    return mx.array(np.sort(np.argsort(-counts, kind="stable")[:size]).astype(np.int32))
 
 
 def export(folder: Path, d: Descriptor, parameters: Mapping[str, mx.array], metadata: Mapping[str, Any]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,20 +13,21 @@ import mlx.core as mx
 import numpy as np
 
 from slipstream import __version__
+from slipstream.drafters.descriptor import Descriptor
 from slipstream.errors import InvalidRequest, UnsupportedModel
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
 from slipstream.train.calibrate import temperatures
 from slipstream.train.corpus import HELD_OUT_SHARE, About, Conversation, Corpus
 from slipstream.train.design import TargetShape
-from slipstream.train.export import export
+from slipstream.train.export import export, most_said
 from slipstream.train.judge import Judgement, judge
 from slipstream.train.loop import Control, Figure, Outcome, Recipe, train
 from slipstream.train.loss import PART_ROWS
 from slipstream.train.network import fresh
 from slipstream.train.questions import Given, Turns, bundled_prompts
 from slipstream.train.sampler import Ask, Sampler
-from slipstream.train.step import FC, Precision, Trainee, channel_scale
+from slipstream.train.step import D2T, FC, Precision, Trainee, channel_scale
 from slipstream.train.writing import Amount, Writer, Written
 from slipstream.types import Chat
 
@@ -33,6 +35,7 @@ HELD_OUT = 64  # conversations that judge, at least, as long as that is no more 
 HELD_OUT_MOST = 256  # conversations that a judgement looks at
 USUAL_SIZE = 0.05  # of trained weights
 COUNTS = "counts.npy"
+DRAFT_IDS = "draft_ids.npy"
 ANSWER = 160  # tokens of an answer to a prompt that only judges
 
 
@@ -129,12 +132,12 @@ class Maker:
             raise InvalidRequest(f"{len(used)} answers are too few to hold any out; give more", option="answers")
         # How often each token is said: which of them a smaller draft vocabulary would need.
         said = np.bincount(np.concatenate([one.ids[one.start :] for one in learned]), minlength=self.shape.vocabulary)
-        np.save(plan.run.parent / COUNTS, said.astype(np.int32))
+        np.save(plan.data.parent / COUNTS, said.astype(np.int32))
         texts = [
             self.tokeniser.encode(Chat(({"role": "user", "content": one.text},))) for one in bundled_prompts()[::4]
         ]
         scale = channel_scale(self.target, d.taps, texts)
-        trainee = Trainee(d, self.target, plan.precision, plan.part, scale)
+        trainee = Trainee(d, self.target, plan.precision, plan.part, scale, _draft_ids(plan.run, d, said, start))
         if start is None:
             parameters = fresh(d, len(d.taps) * self.target.hidden_size, recipe.seed, self.target.final_norm)
         else:
@@ -200,6 +203,23 @@ class Maker:
             for one, ids, answer in zip(given, prompts, written, strict=True)
             if len(answer) >= 2
         ]
+
+
+def _draft_ids(run: Path, d: Descriptor, said: Any, start: Mapping[str, mx.array] | None) -> mx.array | None:
+    """Which tokens can be drafted; None: all. A run that goes on keeps those it began with."""
+    if not d.is_reduced:
+        return None
+    if start is not None:
+        return (start[D2T].astype(mx.int32) + mx.arange(d.draft_vocabulary)).astype(mx.int32)
+    kept = run / DRAFT_IDS
+    if kept.exists():
+        return mx.array(np.load(kept))
+    ids = most_said(said, d.draft_vocabulary)
+    run.mkdir(parents=True, exist_ok=True)
+    partial = run / f".{os.getpid()}-{DRAFT_IDS}"
+    np.save(partial, np.array(ids))
+    partial.replace(kept)
+    return ids
 
 
 def _said(what: str, found: Judgement) -> Judged:

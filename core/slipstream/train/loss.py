@@ -14,7 +14,23 @@ import mlx.core as mx
 
 CE_WEIGHT, L1_WEIGHT, CONFIDENCE_WEIGHT = 0.1, 0.9, 1.0
 PART_ROWS = 8192
-Teacher = Callable[[int, int], mx.array]  # logits of the rows from one number to before another
+
+
+@dataclass(slots=True)
+class Taught:
+    """What the target says of n rows, as far as the drafter can say it."""
+
+    logits: mx.array  # [n, Vd] of the tokens that can be drafted
+    total: mx.array  # [n, 1]: logsumexp of the logits of all tokens
+    best: mx.array  # [n]: which of those that can be drafted is its likeliest token; -1: none of them
+
+    @classmethod
+    def of(cls, logits: mx.array) -> Taught:
+        """Where every token can be drafted."""
+        return cls(logits, mx.logsumexp(logits, axis=-1, keepdims=True), mx.argmax(logits, axis=-1).astype(mx.int32))
+
+
+Teacher = Callable[[int, int], Taught]  # of the rows from one number to before another
 
 
 @dataclass(slots=True)
@@ -34,7 +50,7 @@ def head_loss(
     through: mx.array | None,
     markov_out: mx.array | None,
     head: mx.array,
-    teacher: mx.array | Teacher,
+    teacher: Teacher,
     labels: mx.array,
     weights: mx.array,
     *,
@@ -42,10 +58,10 @@ def head_loss(
     ce_weight: mx.array | float = CE_WEIGHT,
     l1_weight: mx.array | float = L1_WEIGHT,
 ) -> Head:
-    """`hidden` [n, hidden] and `through` [n, rank] meet `head` [V, hidden] and `markov_out` [V, rank].
+    """`hidden` [n, hidden] and `through` [n, rank] meet `head` [Vd, hidden] and `markov_out` [Vd, rank].
 
-    `teacher` [n, V] logits, or a function of a slice that makes them; `labels` [n]; `weights` [n], 0 for rows that do
-    not count. Gradients: to hidden, through and markov_out.
+    Vd: the tokens that can be drafted, perhaps fewer than the target has. `labels` [n]: which of them, -1 for others;
+    `weights` [n], 0 for rows that do not count. Gradients: to hidden, through and markov_out.
     """
     count = hidden.shape[0]
     ce_share, l1_share = mx.array(ce_weight), mx.array(l1_weight)
@@ -61,8 +77,16 @@ def head_loss(
             end = min(at + part, count)
             rows = inputs[at:end]
             logits = rows @ table.T
+            taught = teacher(at, end)
             d_logits, ce, l1, *found = _terms(
-                logits, teacher_rows(at, end), labels[at:end], weights[at:end], ce_share, l1_share
+                logits,
+                taught.logits,
+                taught.total,
+                taught.best,
+                labels[at:end],
+                weights[at:end],
+                ce_share,
+                l1_share,
             )
             sums = [sums[0] + ce, sums[1] + l1]
             d_inputs.append(d_logits @ table)
@@ -79,9 +103,6 @@ def head_loss(
             l1,
             *(mx.concatenate(kept) for kept in figures),
         ]
-
-    def teacher_rows(at: int, end: int) -> mx.array:
-        return teacher(at, end) if callable(teacher) else teacher[at:end]
 
     kind = head.dtype
     inputs = hidden.astype(kind)
@@ -111,32 +132,39 @@ def head_loss(
 def _terms_of(
     logits: mx.array,
     teacher: mx.array,
+    total: mx.array,
+    best: mx.array,
     labels: mx.array,
     weights: mx.array,
     ce_weight: mx.array,
     l1_weight: mx.array,
 ) -> list[mx.array]:
-    """Of rows [n, V]: the gradient of the weighted loss, its two sums, and each row's figures."""
+    """Of rows [n, Vd]: the gradient of the weighted loss, its two sums, and each row's figures."""
     logits, teacher = logits.astype(mx.float32), teacher.astype(mx.float32)
     draft_log = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
     draft = mx.exp(draft_log)
-    target = mx.softmax(teacher, axis=-1)
+    target = mx.exp(teacher - total)
     apart = draft - target
     sign = mx.sign(apart)
-    l1 = mx.sum(mx.abs(apart), axis=-1)
+    # What the target says outside of the drafts' tokens is apart as well.
+    l1 = mx.sum(mx.abs(apart), axis=-1) + mx.maximum(1 - mx.sum(target, axis=-1), 0.0)
     lean = mx.sum(draft * sign, axis=-1, keepdims=True)
+    can_be_said = labels >= 0
+    ce_each = (ce_weight * can_be_said.astype(mx.float32))[:, None]
     is_label = mx.arange(logits.shape[-1]) == labels[:, None]
-    ce = -mx.take_along_axis(draft_log, labels[:, None], axis=-1)[:, 0]
-    each = weights[:, None]
-    d_logits = each * (draft * (ce_weight + l1_weight * (sign - lean)) - mx.where(is_label, ce_weight, 0.0))
-    best = mx.argmax(logits, axis=-1)
+    at_label = mx.take_along_axis(draft_log, mx.maximum(labels, 0)[:, None], axis=-1)[:, 0]
+    ce = mx.where(can_be_said, -at_label, 0.0)
+    d_logits = weights[:, None] * (
+        draft * (ce_each + l1_weight * (sign - lean)) - mx.where(is_label, ce_weight, mx.zeros(()))
+    )
+    likeliest = mx.argmax(logits, axis=-1).astype(mx.int32)
     return [
         d_logits,
         mx.sum(weights * ce),
         mx.sum(weights * l1),
         1 - l1 / 2,
-        best == labels,
-        best == mx.argmax(teacher, axis=-1),
+        likeliest == labels,
+        likeliest == best,
     ]
 
 

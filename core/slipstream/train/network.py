@@ -188,6 +188,7 @@ def fresh(d: Descriptor, tap_width: int, seed: int, norm: mx.array | None = None
     `norm`: the target's own final norm, which its output table was made for.
     """
     shapes = expected_shapes(d) | {"fc.weight": (d.hidden, tap_width)}
+    shapes.pop("d2t", None)  # it is chosen, not learned
     keys = mx.random.split(mx.random.key(seed), len(shapes))
     weights: Parameters = {}
     for key, (name, shape) in zip(keys, sorted(shapes.items()), strict=True):

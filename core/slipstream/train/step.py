@@ -13,11 +13,13 @@ import numpy as np
 from slipstream.drafters.descriptor import Descriptor
 from slipstream.models.target import Target
 from slipstream.train.batches import Batch
-from slipstream.train.loss import CE_WEIGHT, CONFIDENCE_WEIGHT, L1_WEIGHT, Head, confidence_loss, head_loss
+from slipstream.train.loss import CE_WEIGHT, CONFIDENCE_WEIGHT, L1_WEIGHT, Head, Taught, confidence_loss, head_loss
 from slipstream.train.network import W2, Network
 from slipstream.train.optimiser import Kind, Tree, update
 
 FC = "fc.weight"
+D2T = "d2t"  # of a drafter that cannot say every token: how far each one's id is from its number
+PLACES = 512  # places of a part that the target is asked about come in multiples of it: few shapes
 EXACT = ("markov_head.markov_w", "confidence_head")  # these stay float32 in every precision
 
 
@@ -61,10 +63,17 @@ class Trainee:
 
     `scale` [taps * target hidden]: how large each tapped channel usually is. A target's layers differ by hundreds, and
     steps of one size suit all only when what they meet is alike; so while it learns, `fc` reads channels divided by it.
+    `draft_ids` [Vd]: the target's ids of the tokens that can be drafted, ascending, where these are not all.
     """
 
     def __init__(
-        self, d: Descriptor, target: Target, precision: Precision, part: int, scale: mx.array | None = None
+        self,
+        d: Descriptor,
+        target: Target,
+        precision: Precision,
+        part: int,
+        scale: mx.array | None = None,
+        draft_ids: mx.array | None = None,
     ) -> None:
         self.descriptor = d
         self._scale = mx.ones((len(d.taps) * target.hidden_size,)) if scale is None else scale
@@ -72,8 +81,14 @@ class Trainee:
         self._target = target
         self._precision = precision
         self._part = part
-        self._head = dense_head(target).astype(precision.logits)
-        mx.eval(self._head)
+        self._whole_head = dense_head(target).astype(precision.logits)
+        self._draft_ids = draft_ids
+        self._head, self._numbers = self._whole_head, None
+        if draft_ids is not None:
+            numbers = np.full(target.vocabulary, -1, dtype=np.int32)
+            numbers[np.array(draft_ids)] = np.arange(draft_ids.size)
+            self._head, self._numbers = self._whole_head[draft_ids], mx.array(numbers)  # token -> its number, or -1
+        mx.eval(self._head, self._whole_head)
 
     def figures(
         self, parameters: Mapping[str, mx.array], arrays: Mapping[str, mx.array], weighting: Weighting
@@ -94,11 +109,15 @@ class Trainee:
             anchors,
             arrays["before"],
         )
-        rows, weights = arrays["rows"].reshape(-1), arrays["weights"].reshape(-1)
-        final = final.reshape(-1, final.shape[-1])[rows]
+        rows, weights = np.array(arrays["rows"]).reshape(-1), arrays["weights"].reshape(-1)
+        final = final.reshape(-1, final.shape[-1])
 
-        def teacher(start: int, end: int) -> mx.array:
-            return self._teacher(final[start:end])
+        def teacher(start: int, end: int) -> Taught:
+            # Blocks overlap: what the target says at a place is asked once.
+            places, where = np.unique(rows[start:end], return_inverse=True)
+            places = np.resize(places, -(-len(places) // PLACES) * PLACES)
+            said, at = self._taught(final[mx.array(places)]), mx.array(where.reshape(-1).astype(np.int32))
+            return Taught(said.logits[at], said.total[at], said.best[at])
 
         head: Head = head_loss(
             slots.hidden,
@@ -106,7 +125,7 @@ class Trainee:
             network_weights.get(W2),
             self._head,
             teacher,
-            arrays["labels"].reshape(-1),
+            self._numbered(arrays["labels"].reshape(-1)),
             weights,
             part=self._part,
             ce_weight=weighting.ce,
@@ -130,11 +149,12 @@ class Trainee:
 
     def learned(self, published: Tree) -> Tree:
         """Weights as they learn, from weights that read the target's channels as they are."""
-        return published | {FC: published[FC] * self._scale}
+        return {name: value for name, value in published.items() if name != D2T} | {FC: published[FC] * self._scale}
 
     def published(self, learned: Tree) -> Tree:
-        """The other way."""
-        return learned | {FC: learned[FC] / self._scale}
+        """The other way, with the names of the tokens that can be drafted."""
+        out = learned | {FC: learned[FC] / self._scale}
+        return out if self._draft_ids is None else out | {D2T: offsets(self._draft_ids)}
 
     def _cast(self, name: str, value: mx.array) -> mx.array:
         return value if name.startswith(EXACT) else value.astype(self._precision.network)
@@ -145,11 +165,26 @@ class Trainee:
         rows = self._target.embed_rows(tokens)
         return rows if scale == 1.0 else rows * scale
 
-    def _teacher(self, final: mx.array) -> mx.array:
+    def _taught(self, final: mx.array) -> Taught:
         """The target's logits; by the dense table, in the precision that is wanted, where a model does nothing else."""
-        if self._target.has_plain_head:
-            return final.astype(self._head.dtype) @ self._head.T
-        return self._target.logits_of(final)
+        rows = final.astype(self._whole_head.dtype)
+        is_plain = self._target.has_plain_head
+        logits = rows @ self._whole_head.T if is_plain else self._target.logits_of(final)
+        said = Taught.of(logits.astype(mx.float32))
+        if self._draft_ids is None:
+            return said
+        # A product of its own costs less than picking columns.
+        draftable = rows @ self._head.T if is_plain else logits[:, self._draft_ids]
+        return Taught(draftable.astype(mx.float32), said.total, self._numbered(said.best))
+
+    def _numbered(self, tokens: mx.array) -> mx.array:
+        """Numbers among the tokens that can be drafted, of the target's ids; -1 for others."""
+        return tokens if self._numbers is None else self._numbers[tokens]
+
+
+def offsets(draft_ids: mx.array) -> mx.array:
+    """`d2t` as published: what is to be added to each number for the target's id."""
+    return draft_ids.astype(mx.int64) - mx.arange(draft_ids.size)
 
 
 def dense_head(target: Target) -> mx.array:
