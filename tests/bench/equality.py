@@ -79,7 +79,7 @@ def main() -> int:
     checker = Checker(target, drafters, str(target.dtype).removeprefix("mlx.core."))
     began = time.monotonic()
     # Every mode with every temperature and draft width, a new seed and question each time.
-    cases = itertools.product(itertools.count(), TEMPERATURES, MODES)
+    cases = ((turn, *case) for turn in itertools.count() for case in itertools.product(TEMPERATURES, MODES))
     for number, (turn, temperature, mode) in enumerate(itertools.islice(cases, args.first, None, args.step)):
         if checker.tokens >= args.tokens or time.monotonic() - began > args.seconds:
             break
