@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from slipstream.train.corpus import Conversation
     from slipstream.train.job import Maker, Plan, Report
     from slipstream.train.loop import Control
+    from slipstream.train.picture import Picture
     from slipstream.train.planning import Estimate
+
+DRAW_SECONDS = 2.0  # between two pictures
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -91,6 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     steps.add_argument("--judge-by", type=Path, help="questions that are never trained on, to judge it by at the end")
     steps.add_argument("--judge-most", type=int, default=1000, help="use so many of them (%(default)s)")
     _add_precision(parser)
+    parser.add_argument(
+        "--picture", type=Path, help="draw the course into this .svg file (default: progress.svg beside the checkpoints)"
+    )
     parser.add_argument("--log", type=Path, help="append what is said to this file, as JSON lines")
 
 
@@ -110,25 +116,39 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidRequest("--refresh DRAFTER and --answers FILE belong together", option="refresh")
     if args.refresh:
         args.start, args.anyway = args.refresh, True
-    maker, plan, start = _open(args)
+    group = _group()
+    maker, plan, start = _open(args, group)
     if plan is None:
         return 0
+    import mlx.core as mx
+
     from slipstream.train.loop import NEW, Control
+    from slipstream.train.picture import Picture
     from slipstream.train.questions import bundled_prompts, read_prompts
     from slipstream.train.used import read_answers
 
-    control, say = Control(), _Teller(args.log)
+    picture = Picture(args.picture or plan.run / "progress.svg", f"{maker.name}, {plan.recipe.design.kind}")
+    control = Control()
+    is_first = group is None or group.rank() == 0
+    say = _Teller(args.log, picture) if is_first else lambda _: None
     with _listening(control):
         used: list[Conversation] = []
         if args.refresh:
             used = read_answers(args.answers, maker.shape.vocabulary)
         elif args.only != "fit":
             given = read_prompts(args.prompts) if args.prompts else bundled_prompts()
-            part, parts = _part(args.part)
+            part, parts = _part(args.part) if group is None else (group.rank(), group.size())
             maker.write(plan, given, say, control, part, parts)
+            if group is not None:  # all conversations are there before any process reads them
+                mx.eval(mx.distributed.all_sum(mx.zeros(1), group=group))
         if args.only == "write":
             return 0
-        found = maker.fit(plan, say, control, start=start, begins_from=args.start or NEW, used=used)
+        if is_first:
+            print(f"picture of the course: {picture.path}", flush=True)
+        found = maker.fit(plan, say, control, start=start, begins_from=args.start or NEW, used=used, group=group)
+    if not is_first:
+        return 0
+    picture.write()
     if found is not None:
         worth = f"{found[1].per_round:.2f} tokens per round on held-out conversations"
         print(f"{plan.output}: {worth if found[1].rounds else 'too few conversations to hold any out'}")
@@ -163,6 +183,16 @@ def _evaluate(args: argparse.Namespace) -> int:
     return 0
 
 
+def _group() -> Any:
+    """The processes that `mlx.launch` started together; None: there is just this one. Any: MLX's own."""
+    if "MLX_RANK" not in os.environ:
+        return None
+    import mlx.core as mx
+
+    group = mx.distributed.init()
+    return group if group.size() > 1 else None
+
+
 @contextmanager
 def _listening(control: Control) -> Generator[None]:
     """Ctrl-C and SIGTERM stop after the step that is being made, a second one at once; see `train/process.py`."""
@@ -189,7 +219,7 @@ def _listening(control: Control) -> Generator[None]:
             signal.signal(number, handler)
 
 
-def _open(args: argparse.Namespace) -> tuple[Maker, Plan | None, dict[str, mx.array] | None]:
+def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dict[str, mx.array] | None]:
     """What makes it, what is to be made, and the weights to go on from. No plan: it was only to be said."""
     import mlx.core as mx
 
@@ -210,7 +240,7 @@ def _open(args: argparse.Namespace) -> tuple[Maker, Plan | None, dict[str, mx.ar
     tokeniser = Tokeniser(folder)
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
     maker = Maker(target, tokeniser, config, name)
-    expected = _expected(args, maker, config)
+    expected = _expected(args, maker, config, group)
     if args.plan:
         return maker, None, None
     work = args.work or paths.cache_dir() / "train" / name
@@ -289,7 +319,7 @@ def _taps(text: str | None) -> tuple[int, ...]:
     return taps
 
 
-def _expected(args: argparse.Namespace, maker: Maker, config: dict[str, Any]) -> Estimate:
+def _expected(args: argparse.Namespace, maker: Maker, config: dict[str, Any], group: Any) -> Estimate:
     """Says what is to be made. Raises InvalidRequest when it would bring too little, unless told otherwise."""
     from slipstream.train import planning
     from slipstream.train.measuring import forward_seconds
@@ -298,7 +328,8 @@ def _expected(args: argparse.Namespace, maker: Maker, config: dict[str, Any]) ->
     if size is None:
         raise InvalidRequest("this model's config does not say how large it is; choose another model")
     machine = planning.machine_of(_chip())
-    if args.only is None:  # halves of the work are for machines that will not decode with it
+    # Halves of the work are for machines that will not decode with it; processes that share it must plan the same.
+    if args.only is None and group is None:
         machine = planning.measured(machine, *forward_seconds(maker.target, planning.PROPOSALS + 1))
     expected = planning.estimate(
         size, machine, conversations=args.conversations, minutes=args.minutes, layers=args.layers
@@ -355,10 +386,10 @@ def _part(text: str) -> tuple[int, int]:
 
 
 class _Teller:
-    """Says progress on the terminal, a line each, and keeps it in a file."""
+    """Says progress on the terminal, a line each, keeps it in a file, and draws it."""
 
-    def __init__(self, log: Path | None) -> None:
-        self._log = log
+    def __init__(self, log: Path | None, picture: Picture) -> None:
+        self._log, self._picture, self._drawn = log, picture, 0.0
         self._began = time.monotonic()
 
     def __call__(self, report: Report) -> None:
@@ -366,6 +397,7 @@ class _Teller:
 
         from slipstream.train.job import Judged
         from slipstream.train.loop import Figure
+        from slipstream.train.picture import Moment
         from slipstream.train.writing import Written
 
         at = time.monotonic() - self._began
@@ -383,6 +415,10 @@ class _Teller:
                     f"by position {' '.join(f'{share:.2f}' for share in report.agrees)} "
                     f"rate {report.rate:.2e} {report.tokens_per_second:.0f} tok/s"
                 )
+                self._picture.add(Moment(report.step, report.loss, report.same, report.chance, report.agrees))
+                if at - self._drawn > DRAW_SECONDS or not self._drawn:
+                    self._picture.write()
+                    self._drawn = at
             case Judged():
                 kinds = " ".join(f"{kind} {worth:.2f}" for kind, worth in report.by_kind.items())
                 line = f"{report.what}: {kinds} (T=1 {report.chance:.2f})"
