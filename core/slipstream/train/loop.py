@@ -203,7 +203,9 @@ def train(
                 saved = time.monotonic()
     mx.eval(parameters, state, average)
     save()
-    return Outcome(parameters, average, done, time.monotonic() - began, is_finished=_agreed(progress(), False, group)[0] >= 1.0)
+    return Outcome(
+        parameters, average, done, time.monotonic() - began, is_finished=_agreed(progress(), False, group)[0] >= 1.0
+    )
 
 
 def _agreed(share: float, is_stopped: bool, group: Any) -> tuple[float, bool]:
