@@ -10,6 +10,7 @@ import pytest
 
 from slipstream.cli import main
 from slipstream.drafters import formats
+from slipstream.train.evaluate import calibration
 from slipstream.types import Mode
 from tiny_runs import write_byte_drafter, write_target
 
@@ -123,9 +124,23 @@ def test_a_drafter_is_evaluated_in_the_engines_own_rounds(
     assert main([str(part) for part in asked]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     assert head == "2 questions, answers of at most 12 tokens"
-    assert len(lines) == 18  # all, chat and maths; two temperatures; three modes
-    assert {line.split()[3] for line in lines} == {"baseline", "dspark", "lookup"}
-    assert all(line.split()[4] == "1.00" for line in lines if "baseline" in line)
+    table, sure = lines[:18], lines[18:]  # all, chat and maths; two temperatures; three modes
+    assert {line.split()[3] for line in table} == {"baseline", "dspark", "lookup"}
+    assert all(line.split()[4] == "1.00" for line in table if "baseline" in line)
+    assert all(line.endswith("1.00 times plain") for line in table if "baseline" in line)
+    assert [line.split(",")[0] for line in sure if "confidences" in line] == [
+        "confidences at temperature 0",
+        "confidences at temperature 1",
+    ]
+    assert sum("expected calibration error" in line for line in sure) == len(sure) - 2 > 2
+
+
+def test_confidences_that_come_true_have_no_error() -> None:
+    """Half of the rounds keep one draft of two, as was said; of the second it was said to be sure."""
+    first, second = calibration([((0.5, 1.0), 0), ((0.5, 1.0), 1)] * 10 + [((0.5,), 1), ((0.5,), 0)])
+    assert (first.rounds, second.rounds) == (22, 20)
+    assert (first.promised, first.kept, first.error) == (0.5, 0.5, 0.0)
+    assert (second.promised, second.kept, second.error) == (0.5, 0.0, 0.5)
 
 
 def test_a_plan_is_said_and_nothing_made(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,7 @@
-"""What a drafter is worth in use: the engine's own rounds, by kind of question, beside lookup and plain decoding."""
+"""What a drafter is worth in use: the engine's own rounds, by kind of question, beside lookup and plain decoding.
+
+And whether its confidences come true.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine.planner import Drafters, plan
 from slipstream.engine.round import Decoding
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
+from slipstream.train.calibrate import calibration_error
 from slipstream.train.questions import Given
 from slipstream.types import Chat, Mode, Options
 
 PREFILL = 512
+Promise = tuple[tuple[float, ...], int]  # of a round: confidence of each draft, and how many drafts were kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,7 @@ class Use:
     tokens: int
     rounds: int
     seconds: float  # of the rounds; prompts are not counted
+    promises: tuple[Promise, ...] = ()  # of each round of a drafter that says how sure it is
 
     @property
     def per_round(self) -> float:
@@ -61,11 +69,16 @@ def evaluate(
                     pass
                 ended = decoding.first().tokens[-1] in tokeniser.end_ids
                 began, tokens, rounds = time.perf_counter(), 0, 0
+                promises: list[Promise] = []
                 while decoding.room > 0 and not ended:
-                    said = decoding.step().tokens
+                    step = decoding.step()
+                    said = step.tokens
+                    if step.round is not None and step.round.confidence:
+                        promises.append((step.round.confidence, step.round.accepted))
                     end = next((at + 1 for at, token in enumerate(said) if token in tokeniser.end_ids), None)
                     tokens, rounds, ended = tokens + (end or len(said)), rounds + 1, end is not None
-                use = Use(question.kind, mode, temperature, tokens, rounds, time.perf_counter() - began)
+                seconds = time.perf_counter() - began
+                use = Use(question.kind, mode, temperature, tokens, rounds, seconds, tuple(promises))
                 out.append(use)
                 say(use)
     return out
@@ -78,6 +91,35 @@ def summed(uses: Sequence[Use]) -> list[Use]:
         for kind in (use.kind, "all"):
             groups.setdefault((kind, use.mode, use.temperature), []).append(use)
     return [
-        Use(*key, sum(u.tokens for u in group), sum(u.rounds for u in group), sum(u.seconds for u in group))
+        Use(
+            *key,
+            sum(u.tokens for u in group),
+            sum(u.rounds for u in group),
+            sum(u.seconds for u in group),
+            tuple(promise for u in group for promise in u.promises),
+        )
         for key, group in sorted(groups.items(), key=lambda item: (item[0][2], item[0][0], item[0][1].value))
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Of one position, over all rounds that drafted so far: chances of the whole prefix up to it (drafters.md §2.4)."""
+
+    position: int  # from 1
+    rounds: int
+    promised: float  # mean of the product of confidences
+    kept: float  # share of rounds whose drafts were kept so far
+    error: float  # expected calibration error, 20 bins
+
+
+def calibration(promises: Sequence[Promise]) -> list[Kept]:
+    """Whether confidences come true, position by position."""
+    out: list[Kept] = []
+    for position in range(max((len(confidences) for confidences, _ in promises), default=0)):
+        reached = [(confidences, kept) for confidences, kept in promises if len(confidences) > position]
+        chance = np.array([np.prod(confidences[: position + 1]) for confidences, _ in reached])
+        happened = np.array([kept > position for _, kept in reached])
+        error = calibration_error(chance, happened)
+        out.append(Kept(position + 1, len(reached), float(chance.mean()), float(happened.mean()), error))
+    return out

@@ -118,7 +118,9 @@ class Maker:
         """Train on the conversations there are, judge, and export. None when it was stopped before the end.
 
         `used`: the user's own, to be learned from instead. None also when those held out of them got no better.
+        `group`: processes that share the work; the first one judges, exports and says things.
         """
+        is_first = group is None or group.rank() == 0
         recipe = plan.recipe
         d = recipe.design.descriptor(self.shape)
         conversations = list(used) or list(Corpus(plan.data).read())
@@ -132,7 +134,9 @@ class Maker:
             raise InvalidRequest(f"{len(used)} answers are too few to hold any out; give more", option="answers")
         # How often each token is said: which of them a smaller draft vocabulary would need.
         said = np.bincount(np.concatenate([one.ids[one.start :] for one in learned]), minlength=self.shape.vocabulary)
-        np.save(plan.data.parent / COUNTS, said.astype(np.int32))
+        if is_first:
+            plan.data.parent.mkdir(parents=True, exist_ok=True)
+            np.save(plan.data.parent / COUNTS, said.astype(np.int32))
         texts = [
             self.tokeniser.encode(Chat(({"role": "user", "content": one.text},))) for one in bundled_prompts()[::4]
         ]
@@ -152,14 +156,14 @@ class Maker:
             learned,
             recipe,
             plan.run,
-            say=say,
+            say=say if is_first else lambda _: None,
             control=control,
             every=plan.every,
             save_every_s=plan.save_every_s,
             group=group,
             begins_from=begins_from,
         )
-        if not outcome.is_finished:
+        if not (outcome.is_finished and is_first):
             return None
         mx.clear_cache()
         judged = {
@@ -214,7 +218,7 @@ def _draft_ids(run: Path, d: Descriptor, said: Any, start: Mapping[str, mx.array
     kept = run / DRAFT_IDS
     if kept.exists():
         return mx.array(np.load(kept))
-    ids = most_said(said, d.draft_vocabulary)
+    ids = most_said(said, d.draft_vocabulary)  # the same for every process of a group
     run.mkdir(parents=True, exist_ok=True)
     partial = run / f".{os.getpid()}-{DRAFT_IDS}"
     np.save(partial, np.array(ids))

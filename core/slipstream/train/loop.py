@@ -129,7 +129,8 @@ def train(
 
     Raises InvalidRequest when that was begun with other settings.
 
-    Progress, and with it the learning rate, is by steps if the recipe names their number, else by time.
+    Progress, and with it the learning rate, is by steps if the recipe names their number, else by time. With a `group`
+    of processes each takes its part of every batch; they step together, as the first one's clock and control say.
     """
     control = control or Control()
     checkpoints = Checkpoints(folder)
@@ -184,8 +185,8 @@ def train(
                 mx.eval(parameters, state, average)
                 save()
                 began += control.wait()
-            share = progress()
-            if share >= 1.0 or control.is_stopped:
+            share, is_stopped = _agreed(progress(), control.is_stopped, group)
+            if share >= 1.0 or is_stopped:
                 break
             rate = schedule.at(done, share)
             parameters, state, average, found_now = step.run(parameters, state, average, batch, rate, done + 1)
@@ -202,7 +203,18 @@ def train(
                 saved = time.monotonic()
     mx.eval(parameters, state, average)
     save()
-    return Outcome(parameters, average, done, time.monotonic() - began, is_finished=progress() >= 1.0)
+    return Outcome(
+        parameters, average, done, time.monotonic() - began, is_finished=_agreed(progress(), False, group)[0] >= 1.0
+    )
+
+
+def _agreed(share: float, is_stopped: bool, group: Any) -> tuple[float, bool]:
+    """What the first process says of its clock and of being stopped: were they to differ, one would wait for ever."""
+    if group is None or group.size() == 1:
+        return share, is_stopped
+    mine = [share, float(is_stopped)] if group.rank() == 0 else [0.0, 0.0]
+    said = floats(mx.distributed.all_sum(mx.array(mine), group=group))
+    return said[0], said[1] > 0
 
 
 def _prefetched(

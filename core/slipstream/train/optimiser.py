@@ -14,6 +14,7 @@ Kind = Literal["adamw", "muon"]
 BETAS, EPS = (0.9, 0.95), 1e-8
 MOMENTUM = 0.95
 RMS = 0.2  # of a Muon update, as AdamW's usually is: both can share a learning rate (Liu et al. 2025, Muon is scalable)
+BESIDE_MUON = 0.4  # of the learning rate, for what AdamW takes beside it: Muon bears a higher one
 TABLES = ("markov_head", "confidence_head")  # looked up or of one row: AdamW's
 
 
@@ -71,7 +72,7 @@ def update(
             second = two * state[f"v.{name}"] + (1 - two) * mx.square(gradient)
             change = (first / (1 - one**step)) / (mx.sqrt(second / (1 - two**step)) + EPS)
             after[f"m.{name}"], after[f"v.{name}"] = first, second
-            out[name] = value - rate * change
+            out[name] = value - rate * (BESIDE_MUON if kind == "muon" else 1.0) * change
     for name, change in _orthogonal(ahead).items():
         out[name] = parameters[name] - rate * RMS * max(change.shape) ** 0.5 * change
     return out, after, norm
