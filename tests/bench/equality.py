@@ -38,7 +38,6 @@ from slipstream.store import demo  # noqa: E402
 from slipstream.types import Chat, Mode, Options  # noqa: E402
 
 PROMPTS = Path(__file__).parent / "prompts.jsonl"
-ANSWER = 400  # tokens of one answer
 MODES = (Mode.DSPARK, Mode.DFLASH, Mode.AUTO, Mode.LOOKUP)
 TEMPERATURES = (0.0, 0.7, 1.0)
 
@@ -60,6 +59,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--precision", choices=("float32", "bfloat16", "8-bit", "4-bit"), required=True)
     parser.add_argument("--tokens", type=int, default=20000, help="compare at least so many (%(default)s)")
+    parser.add_argument("--answer", type=int, default=400, help="tokens of one answer (%(default)s)")
     parser.add_argument("--seconds", type=float, default=540, help="stop after so long (%(default)s)")
     parser.add_argument("--first", type=int, default=0, help="first case of the sequence, to share it among processes")
     parser.add_argument("--step", type=int, default=1, help="take every so manieth case")
@@ -86,7 +86,7 @@ def main() -> int:
         question = questions[(args.first + number * args.step) % len(questions)]
         prompt = tokeniser.encode(Chat(({"role": "user", "content": question},)))
         width = args.widest if turn == 0 else min(args.widest, 1 + (turn - 1) % 8)
-        options = Options(temperature=temperature, seed=1000 + turn, max_tokens=ANSWER, max_draft=width)
+        options = Options(temperature=temperature, seed=1000 + turn, max_tokens=args.answer, max_draft=width)
         checker.check(prompt, options, mode)
         mx.clear_cache()
     report = checker.report() | {
