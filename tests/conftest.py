@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+os.environ.setdefault("MLX_ENABLE_TF32", "0")  # as the program does: float32 is float32 on NVIDIA GPUs
 os.environ.setdefault("MLX_DISABLE_COMPILE", "1")  # on Linux it would run g++ for each new function
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

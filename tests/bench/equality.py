@@ -128,7 +128,7 @@ class Checker:
                 "temperature": options.temperature,
                 "max_draft": options.max_draft,
                 "gaps": [round(margin.gap, 6) for margin in margins],
-                "logit": round(margins[0].logit, 3),
+                "scale": round(margins[0].scale, 3),
             }
             tied = all(is_tie(margin, self._dtype) for margin in margins)
             (self.ties if tied else self.bugs).append(found)

@@ -197,7 +197,7 @@ def test_margins_are_in_units_of_logits() -> None:
     logits = mx.array([[1.0, 4.0, 2.5, -1.0]])
     greedy = Chooser(Options(margins=True), 4, (0,))
     (margin,) = greedy.margins(greedy.decide(logits, NOTHING, 1), 1)
-    assert (margin.logit, margin.gap, margin.at_edge) == (4.0, 1.5, False)
+    assert (margin.scale, margin.gap, margin.at_edge) == (4.0, 1.5, False)
 
     options = Options(margins=True, temperature=0.5, seed=8)
     sampled = Chooser(options, 4, (0,))
@@ -205,7 +205,7 @@ def test_margins_are_in_units_of_logits() -> None:
     (margin,) = sampled.margins(decision, 1)
     scores = np.sort(np.array(logits / 0.5 + gumbel(8, 1, 1, 4))[0])
     assert margin.gap == pytest.approx((scores[-1] - scores[-2]) * 0.5, abs=1e-5)
-    assert margin.logit == np.array(logits)[0, ints(decision.tokens)[0]]
+    assert margin.scale == np.abs(np.array(logits)).max()
 
 
 def test_equal_best_logits_have_no_gap() -> None:

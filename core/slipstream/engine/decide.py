@@ -31,7 +31,7 @@ class Decision:
     tokens: mx.array  # [k + 1]: row n is the token after n accepted drafts
     accepted: mx.array | None  # [k] bool, rejection only; otherwise a draft is kept when it equals its row's token
     logprobs: mx.array | None  # [k + 1, vocabulary] log-probabilities under the model, when asked for
-    margins: tuple[mx.array, mx.array, mx.array] | None  # [k + 1] each: logit, gap, at the edge of truncation
+    margins: tuple[mx.array, mx.array, mx.array] | None  # [k + 1] each: scale, gap, at the edge of truncation
 
     @property
     def arrays(self) -> list[mx.array]:
@@ -121,8 +121,8 @@ class Chooser:
         if decision.margins is None:
             return ()
         return tuple(
-            Margin(logit, gap, bool(at_edge))
-            for logit, gap, at_edge in rows(mx.stack(list(decision.margins), axis=-1)[:count])
+            Margin(scale, gap, bool(at_edge))
+            for scale, gap, at_edge in rows(mx.stack(list(decision.margins), axis=-1)[:count])
         )
 
     def _allowed(self, logits: mx.array, proposal: Proposal) -> mx.array | None:
@@ -141,7 +141,7 @@ class Chooser:
         tokens: mx.array,
         allowed: mx.array | None,
     ) -> tuple[mx.array, mx.array, mx.array]:
-        """Chosen logit, gap to the runner-up, and whether a hair's breadth of truncation would change the choice."""
+        """Largest logit, gap to the runner-up, and whether a hair's breadth of truncation would change the choice."""
         unit = self.options.temperature if self.is_sampling else 1.0
         best = mx.sort(mx.topk(scores, 2, axis=-1), axis=-1)
         at_edge = mx.zeros(tokens.shape, dtype=mx.bool_)
@@ -156,8 +156,8 @@ class Chooser:
                 )
                 other = mx.argmax(self._filtered(logits, drafts, moved, allowed) + noise, axis=-1)
                 at_edge = at_edge | (other != tokens)
-        logit = mx.take_along_axis(logits, tokens[:, None], axis=-1)[:, 0]
-        return logit, (best[:, 1] - best[:, 0]) * unit, at_edge.astype(mx.float32)
+        scale = mx.max(mx.abs(logits), axis=-1)
+        return scale, (best[:, 1] - best[:, 0]) * unit, at_edge.astype(mx.float32)
 
     def _filtered(
         self,

@@ -12,6 +12,7 @@ from mlx_lm.models import cache as mlx_caches
 from mlx_lm.models.base import create_causal_mask
 
 from slipstream.errors import InvalidRequest
+from slipstream.models import few_rows
 from slipstream.models.recurrence import StateCache
 
 ROUND = 64  # rows of the longest forward that can be taken back where that costs memory
@@ -103,11 +104,12 @@ class MaskCache(mlx_caches.KVCache):
     """Keys and values whose causal mask is made once for all layers, where every layer would make it again.
 
     MLX's CUDA attention has a kernel of its own for up to three rows; more are put together from simpler operations,
-    among them the mask's. On an H200 those were an eighth of the operations of a round.
+    among them the mask's. On an H200 those were an eighth of the operations of a round. `few_rows` needs no mask.
     """
 
     def make_mask(self, N: int, return_array: bool = False, window_size: int | None = None) -> Any:  # noqa: N803
-        return super().make_mask(N, return_array=return_array or 3 < N <= ROUND, window_size=window_size)
+        made = return_array or (3 < N <= ROUND and not few_rows.covers(N, self.keys))
+        return super().make_mask(N, return_array=made, window_size=window_size)
 
 
 _FREE = (mlx_caches.KVCache, MaskCache, QuantisedCache)  # can go back to any length

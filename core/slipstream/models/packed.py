@@ -166,7 +166,7 @@ def _of_row(value: Any, row: int) -> Any:
 def _wrap_attention(file: dict[str, Any]) -> None:
     """Attention is looked up by mlx-lm's model files in their own globals, so that is where it is wrapped."""
     plain = file.get(ATTENTION)
-    if plain is None or hasattr(plain, "__wrapped__"):
+    if plain is None or hasattr(plain, "takes_packed_rows"):
         return
 
     @wraps(plain)
@@ -188,4 +188,5 @@ def _wrap_attention(file: dict[str, Any]) -> None:
             axis=2,
         )
 
+    attend.takes_packed_rows = True  # type: ignore[attr-defined]
     file[ATTENTION] = attend

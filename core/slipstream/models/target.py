@@ -14,6 +14,7 @@ import mlx.core as mx
 import mlx.nn as nn
 
 from slipstream.errors import InvalidRequest, UnsupportedModel
+from slipstream.models import few_rows
 from slipstream.models.cache import TargetCache
 from slipstream.models.families import Family, families
 from slipstream.models.host import number
@@ -95,6 +96,8 @@ class Target:
             shape, args = self._parts.shape, self._parts.args
             for index, layer in enumerate(self._parts.layers):
                 _tap(layer, index, len(self._parts.layers), self._recorder)
+            if mx.cuda.is_available():
+                few_rows.open_up(self._parts.layers)
             self.layer_count = len(self._parts.layers) * shape.loops(args)  # steps, where layers are gone through again
             self.hidden_size = int(args.hidden_size)
             self.embed_scale = float(shape.embed_scale(args))
