@@ -24,7 +24,7 @@ INTERRUPTIONS = 50
 
 # One process that has imported everything and forks the others: 150 starts of Python would take most of the time.
 NURSERY = """
-import os, sys
+import os, signal, sys
 from huggingface_hub import snapshot_download
 from slipstream.errors import ModelIncomplete
 from slipstream.store import local
@@ -50,6 +50,7 @@ def is_hidden(repo):
 def only_local(repo):
     return snapshot_download(repo, local_files_only=True)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are started without it
 for line in sys.stdin:
     command, what = line.split()
     if command == "wait":
