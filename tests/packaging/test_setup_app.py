@@ -25,7 +25,7 @@ def test_py2app_gets_as_far_as_this_systems_libraries(tmp_path: Path) -> None:
     source, env = tmp_path / "source", tmp_path / "env"
     for name in ("app", "core", "packaging", "resources"):
         shutil.copytree(bundle.ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "THIRD_PARTY_NOTICES.md"):
         shutil.copy(bundle.ROOT / name, source)
     icon.main(source / "build" / "icon")
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(env)], check=True, timeout=300)
