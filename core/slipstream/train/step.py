@@ -19,7 +19,7 @@ from slipstream.train.optimiser import Kind, Tree, update
 
 FC = "fc.weight"
 D2T = "d2t"  # of a drafter that cannot say every token: how far each one's id is from its number
-PLACES = 512  # places of a part that the target is asked about come in multiples of it: few shapes
+PLACES = 128  # places of a part that the target is asked about come in multiples of it: few shapes
 EXACT = ("markov_head.markov_w", "confidence_head")  # these stay float32 in every precision
 
 
