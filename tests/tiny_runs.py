@@ -226,10 +226,18 @@ def byte_config(**changes: Any) -> dict[str, Any]:
     )
 
 
-def write_target(folder: Path, *, links: Iterable[tuple[int, int]] | None = None, seed: int = 0, **config: Any) -> Path:
+def write_target(
+    folder: Path,
+    *,
+    links: Iterable[tuple[int, int]] | None = None,
+    stray: float = 0.0,
+    seed: int = 0,
+    **config: Any,
+) -> Path:
     """A model folder as a download leaves it: config, weights, byte tokenizer.
 
-    `links`: make it a chain, in which token a is followed by token b for each (a, b); else weights are random.
+    `links`: make it a chain, in which token a is followed by token b for each (a, b); else weights are random. `stray`:
+    what its layers add to that, as a share of what random ones would: now and then the text makes it leave the chain.
     """
     folder.mkdir(parents=True, exist_ok=True)
     settings = byte_config(**config)
@@ -237,18 +245,18 @@ def write_target(folder: Path, *, links: Iterable[tuple[int, int]] | None = None
     model = llama.Model(llama.ModelArgs.from_dict(settings))
     tiny.randomise(model, seed)
     if links is not None:
-        _chain(model, dict(links))
+        _chain(model, dict(links), stray)
     weights: dict[str, mx.array] = dict(tree_flatten(model.parameters()))
     mx.save_safetensors(str(folder / "model.safetensors"), weights, metadata={"format": "mlx"})
     write_tokenizer(folder)
     return folder
 
 
-def _chain(model: Any, links: Mapping[int, int]) -> None:
-    """Layers add nothing, so the last token alone decides; the head's row for b is the embedding of a."""
+def _chain(model: Any, links: Mapping[int, int], stray: float) -> None:
+    """Layers add next to nothing, so the last token alone decides; the head's row for b is the embedding of a."""
     for layer in model.layers:
-        layer.self_attn.o_proj.weight = mx.zeros_like(layer.self_attn.o_proj.weight)
-        layer.mlp.down_proj.weight = mx.zeros_like(layer.mlp.down_proj.weight)
+        layer.self_attn.o_proj.weight = stray * layer.self_attn.o_proj.weight
+        layer.mlp.down_proj.weight = stray * layer.mlp.down_proj.weight
     embed = mx.random.normal(model.model.embed_tokens.weight.shape, key=mx.random.key(5))
     head = mx.zeros(model.lm_head.weight.shape)
     for one, two in links.items():

@@ -58,6 +58,17 @@ def test_more_time_more_conversations_and_more_layers_draft_better() -> None:
     assert of(QWEN3_4B, minutes=60).training_s == 3600
 
 
+def test_longer_drafts_are_for_targets_that_check_them_cheaply() -> None:
+    size = size_of(QWEN3_4B)
+    assert size is not None
+    cheap, dear = (measured(MACHINES["M4"], 0.02, verify) for verify in (0.021, 0.06))
+    assert estimate(size, cheap, conversations=65536).proposals == 10
+    assert estimate(size, dear, conversations=65536).proposals == 5
+    of_seven = estimate(size, cheap, conversations=65536, layers=3, proposals=7)
+    of_ten = estimate(size, cheap, conversations=65536, layers=3, proposals=10)
+    assert of_seven.per_round < of_ten.per_round < of_seven.per_round + 1
+
+
 def test_measured_costs_decide() -> None:
     size = size_of(QWEN3_4B)
     assert size is not None

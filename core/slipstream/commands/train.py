@@ -137,10 +137,10 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
     from slipstream.engine.load import DTYPES, Precision, load_target, on_gpu
     from slipstream.models.tokeniser import Tokeniser
     from slipstream.train import step
+    from slipstream.train.batches import DECAY
     from slipstream.train.design import Design, check, of_descriptor
     from slipstream.train.job import Maker, Plan
     from slipstream.train.loop import Recipe
-    from slipstream.train.planning import PROPOSALS
     from slipstream.train.questions import read_prompts
     from slipstream.train.writing import Amount
 
@@ -160,7 +160,7 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
         kind=args.kind,
         layers=args.layers or expected.layers,
         taps=taps,
-        proposals=args.proposals or PROPOSALS,
+        proposals=expected.proposals,
         rank=expected.rank if args.rank is None else args.rank,
         markov=args.markov,
         mask_id=_mask_id(tokeniser) if args.mask_id is None else args.mask_id,
@@ -186,7 +186,7 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
         warmup=args.warmup,
         optimiser=args.optimiser,
         ema=args.ema,
-        decay=args.decay,
+        decay=args.decay or max(DECAY, design.proposals / 2),
         ce=args.ce,
         l1=args.l1,
         steps=args.steps,
@@ -242,12 +242,17 @@ def _expected(args: argparse.Namespace, maker: Maker, config: dict[str, Any], gr
     if args.only is None and group is None:
         machine = planning.measured(machine, *forward_seconds(maker.target, planning.PROPOSALS + 1))
     expected = planning.estimate(
-        size, machine, conversations=args.conversations, minutes=args.minutes, layers=args.layers
+        size,
+        machine,
+        conversations=args.conversations,
+        minutes=args.minutes,
+        layers=args.layers,
+        proposals=args.proposals,
     )
     rank = f"rank {expected.rank if args.rank is None else args.rank}, " if args.kind == "dspark" else ""
     made = (
         f"a {args.kind} drafter of {expected.layers} layers, {rank}reading {len(_taps(args.taps)) or expected.taps} "
-        f"layers, {args.proposals or planning.PROPOSALS} drafts a round"
+        f"layers, {expected.proposals} drafts a round"
     )
     print(
         f"{maker.name}: {size.parameters / 1e6:.0f} million weights, {size.active / 1e6:.0f} used for each token\n"

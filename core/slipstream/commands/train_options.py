@@ -35,7 +35,7 @@ def _add_conversations(data: argparse._ArgumentGroup) -> None:
     data.add_argument("--prompts", type=Path, help='questions as JSON lines with "prompt" (default: a neutral set)')
     data.add_argument("--conversations", type=int, default=8192, help="about so many (%(default)s)")
     data.add_argument("--answer", type=int, default=320, help="tokens of an answer at most (%(default)s)")
-    data.add_argument("--invented", type=float, default=0.6, help="share of questions that the model invents")
+    data.add_argument("--invented", type=float, default=0.5, help="share of questions that the model invents")
     data.add_argument("--width", type=int, default=64, help="texts written at once (%(default)s)")
     data.add_argument("--shard", type=int, default=512, help="conversations in a file (%(default)s)")
     data.add_argument("--data-minutes", type=float, help="stop writing after so long")
@@ -51,7 +51,7 @@ def _add_drafter(fit: argparse._ArgumentGroup) -> None:
     fit.add_argument("--kind", choices=("dspark", "dflash"), default="dspark")
     fit.add_argument("--layers", type=int, help="of the drafter (default: what is expected to gain most)")
     fit.add_argument("--taps", help="layers of the model that it reads, such as 1,7,14 (default: five, spread)")
-    fit.add_argument("--proposals", type=int, help="tokens drafted a round (7; with --from: as that drafter has it)")
+    fit.add_argument("--proposals", type=int, help="tokens drafted a round (default: what is expected to gain most)")
     fit.add_argument(
         "--draft-vocabulary", type=int, default=0, help="propose only so many tokens, those said most (0: all of them)"
     )
@@ -70,7 +70,7 @@ def _add_steps(steps: argparse._ArgumentGroup) -> None:
     steps.add_argument("--warmup", type=int, default=200, help="steps until it is reached (%(default)s)")
     steps.add_argument("--optimiser", choices=("adamw", "muon"), default="adamw")
     steps.add_argument("--ema", type=float, default=0.998, help="of the averaged weights (%(default)s)")
-    steps.add_argument("--decay", type=float, default=4.0, help="later drafts weigh less by it (%(default)s)")
+    steps.add_argument("--decay", type=float, help="later drafts weigh less by it (default: by their number)")
     steps.add_argument("--ce", type=float, default=0.1, help="weight of the cross entropy (%(default)s)")
     steps.add_argument("--l1", type=float, default=0.9, help="weight of the distance of distributions (%(default)s)")
     steps.add_argument("--seed", type=int, default=0)

@@ -45,7 +45,7 @@ class Teller:
                     self._drawn = at
             case Judged():
                 kinds = " ".join(f"{kind} {worth:.2f}" for kind, worth in report.by_kind.items())
-                line = f"{report.what}: {kinds} (T=1 {report.chance:.2f})"
+                line = f"{report.what}: {kinds} (everywhere {report.everywhere:.2f}, T=1 {report.chance:.2f})"
         print(f"{at:7.1f} s  {line}", flush=True)
         if self._log is not None:
             with self._log.open("a") as file:

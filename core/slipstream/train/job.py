@@ -45,7 +45,8 @@ class Judged:
 
     what: str
     by_kind: dict[str, float]
-    chance: float
+    everywhere: float  # were rounds to begin at every position, which compares with a Figure's `same`
+    chance: float  # likewise, expected at temperature 1
 
 
 Report = Written | Figure | Judged
@@ -227,4 +228,6 @@ def _draft_ids(run: Path, d: Descriptor, said: Any, start: Mapping[str, mx.array
 
 
 def _said(what: str, found: Judgement) -> Judged:
-    return Judged(what, {kind: round(worth.per_round, 3) for kind, worth in found.by_kind.items()}, found.chance)
+    return Judged(
+        what, {kind: round(worth.per_round, 3) for kind, worth in found.by_kind.items()}, found.everywhere, found.chance
+    )

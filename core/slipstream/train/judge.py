@@ -46,6 +46,14 @@ class Judgement:
     def rounds(self) -> int:
         return self.by_kind[ALL].rounds
 
+    @property
+    def everywhere(self) -> float:
+        """Greedy tokens per round if rounds began at every position: what training's own figure compares with.
+
+        Rounds begin where a draft was wrong, which are harder places than most.
+        """
+        return 1 + float(self.prefix.mean()) if len(self.prefix) else 1.0
+
 
 @dataclass(slots=True)
 class _Walk:

@@ -12,14 +12,15 @@ from typing import Any
 from slipstream.errors import InvalidRequest
 
 LEAST_GAIN = 1.10  # times plain decoding, below which nothing is made unless asked for
-PROPOSALS = 7
+PROPOSALS = 7  # that costs are measured for, and most figures are known of
+LENGTHS = (5, 7, 10)  # drafts a round that are considered
 LAYERS = (1, 2, 3, 5)
 # Tokens per round of the built-in pair's DSpark (3 layers, 14 million tokens to learn from), and how they change with
 # layers and tokens: DSpark's paper, figure 3 (1, 2 and 5 layers: 4.6, 5.7, 6.1 on GSM8K), and our runs (docs/train.md).
 USUAL, USUAL_LAYERS, USUAL_TOKENS = 3.25, 3, 14e6
 BY_LAYERS, BY_TOKENS = 0.16, 0.14
-MOST = 5.5  # whatever is spent
-HEAD_OVERHEAD = 1.1  # seven rows through the output table, beside one
+MOST = 5.5  # whatever is spent, with seven drafts
+HEAD_OVERHEAD = 0.1  # of one row through the output table, what seven cost beside it
 ANSWER = 220  # tokens, on average
 
 
@@ -125,28 +126,46 @@ def size_of(config: Mapping[str, Any]) -> Size | None:
 
 
 def estimate(
-    size: Size, machine: Machine, *, conversations: int, minutes: float | None = None, layers: int | None = None
+    size: Size,
+    machine: Machine,
+    *,
+    conversations: int,
+    minutes: float | None = None,
+    layers: int | None = None,
+    proposals: int | None = None,
 ) -> Estimate:
-    """The best of the usual shapes, or the one with so many layers. `minutes`: of training; None: two passes."""
-    chosen = LAYERS if layers is None else (layers,)
-    made = [_with_layers(size, machine, count, conversations, minutes) for count in chosen if count < size.layers]
+    """The best of the usual shapes, or of those with so many layers or drafts a round.
+
+    `minutes`: of training; None: two passes. Raises InvalidRequest for a target with too few layers.
+    """
+    made = [
+        _of(size, machine, count, length, conversations, minutes)
+        for count in (LAYERS if layers is None else (layers,))
+        for length in (LENGTHS if proposals is None else (proposals,))
+        if count < size.layers
+    ]
     if not made:
         raise InvalidRequest(f"a target of {size.layers} layers is too small for a drafter; use --mode lookup")
     return max(made, key=lambda one: one.gain)
 
 
-def _with_layers(size: Size, machine: Machine, layers: int, conversations: int, minutes: float | None) -> Estimate:
+def _of(
+    size: Size, machine: Machine, layers: int, proposals: int, conversations: int, minutes: float | None
+) -> Estimate:
     plain_s = machine.plain_s or size.active * size.bits / 8 / machine.bandwidth + 2e-5 * size.layers
     per_layer = (size.active - size.vocabulary * size.hidden) / size.layers  # parameters
-    drafted = plain_s * (layers / size.layers * (1 - size.head_share) + HEAD_OVERHEAD * size.head_share)
+    length = proposals / PROPOSALS
+    drafted = plain_s * (layers / size.layers * (1 - size.head_share) + (1 + HEAD_OVERHEAD * length) * size.head_share)
     tokens = conversations * ANSWER
-    read_flops = 2 * size.active + 3 * 2 * PROPOSALS * (layers * per_layer + 2 * size.vocabulary * size.hidden) / 4
+    read_flops = 2 * size.active + 3 * 2 * proposals * (layers * per_layer + 2 * size.vocabulary * size.hidden) / 4
     training_s = 60 * minutes if minutes else 2 * tokens * read_flops / machine.flops
     passes = training_s * machine.flops / (tokens * read_flops)
     seen = tokens * min(passes, 4.0)
     per_round = USUAL * (layers / USUAL_LAYERS) ** BY_LAYERS * (seen / USUAL_TOKENS) ** BY_TOKENS
-    per_round = min(max(per_round, 1.0), MOST)
-    gain = per_round * plain_s / (drafted + _verify_s(size, machine, plain_s))
+    per_round = _with_drafts(min(max(per_round, 1.0), MOST), proposals)
+    # The cost of checking goes up about evenly with the rows; where they bring experts, the first ones bring most.
+    checked = plain_s + (_verify_s(size, machine, plain_s) - plain_s) * length ** (0.75 if size.is_sparse else 1.0)
+    gain = per_round * plain_s / (drafted + checked)
     writing_s = 1.4 * tokens * max(2 * size.active / machine.flops, plain_s / 32)
     reason = ""
     if gain < LEAST_GAIN:
@@ -157,7 +176,7 @@ def _with_layers(size: Size, machine: Machine, layers: int, conversations: int, 
         layers=layers,
         rank=64 if size.hidden < 1024 else 128 if size.hidden < 2560 else 256,
         taps=min(5, size.layers - 3),
-        proposals=PROPOSALS,
+        proposals=proposals,
         writing_s=writing_s,
         training_s=training_s,
         watt_hours=machine.watts * (writing_s + training_s) / 3600,
@@ -165,6 +184,18 @@ def _with_layers(size: Size, machine: Machine, layers: int, conversations: int, 
         gain=gain,
         reason=reason,
     )
+
+
+def _with_drafts(per_round: float, proposals: int) -> float:
+    """Tokens per round with so many drafts, from those with PROPOSALS: each is kept as often, the ones before given."""
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        if sum(middle**drafts for drafts in range(PROPOSALS + 1)) < per_round:
+            low = middle
+        else:
+            high = middle
+    return sum(low**drafts for drafts in range(proposals + 1))
 
 
 def _verify_s(size: Size, machine: Machine, plain_s: float) -> float:

@@ -31,7 +31,7 @@ class Amount:
     rows: int = 4096  # conversations asked for in a shard; a few of them come to nothing
     answer: int = 320  # tokens at most
     width: int = 4096  # texts at once
-    invented: float = 0.6  # share of the questions
+    invented: float = 0.5  # share of the questions
     prompt: int = 512  # longer prompts are left out
     seed: int = 0
 
