@@ -132,7 +132,8 @@ def test_a_drafter_is_evaluated_in_the_engines_own_rounds(
         "confidences at temperature 0",
         "confidences at temperature 1",
     ]
-    assert sum("expected calibration error" in line for line in sure) == len(sure) - 2 > 2
+    assert sum("a hint only" in line for line in sure) == 2
+    assert sum("expected calibration error" in line for line in sure) == len(sure) - 4 > 2
 
 
 def test_confidences_that_come_true_have_no_error() -> None:

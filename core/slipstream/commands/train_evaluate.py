@@ -6,6 +6,8 @@ import argparse
 
 from slipstream.store import demo, local
 
+ENOUGH = 400  # rounds, for errors over 20 bins
+
 
 def evaluate_drafter(args: argparse.Namespace) -> int:
     """Answer questions with the drafter, with lookup and plainly, greedily and at temperature 1, and print it."""
@@ -34,6 +36,8 @@ def evaluate_drafter(args: argparse.Namespace) -> int:
     for use in sums:
         if use.kind == "all" and use.promises:
             print(f"confidences at temperature {use.temperature:g}, chance that all drafts up to a position are kept:")
+            if use.rounds < ENOUGH:
+                print(f"  (a hint only: errors mean something from some {ENOUGH} rounds on)")
             for at in calibration(use.promises):
                 print(
                     f"  position {at.position:<2} promised {at.promised:.3f}, kept {at.kept:.3f} "

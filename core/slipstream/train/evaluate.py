@@ -21,6 +21,7 @@ from slipstream.train.questions import Given
 from slipstream.types import Chat, Mode, Options
 
 PREFILL = 512
+WARMING = 12  # tokens
 Promise = tuple[tuple[float, ...], int]  # of a round: confidence of each draft, and how many drafts were kept
 
 
@@ -58,30 +59,42 @@ def evaluate(
 ) -> list[Use]:
     """Answer every question in every mode at every temperature, with the same seed. One `Use` for each answer."""
     out: list[Use] = []
+    for mode in modes:  # what is read and compiled at a mode's first use is not timed
+        _answered(target, tokeniser, drafters, given[0], mode, temperatures[0], WARMING)
     for question in given:
-        prompt = tokeniser.encode(Chat(({"role": "user", "content": question.text},)))
         for temperature in temperatures:
             for mode in modes:
-                options = Options(mode=mode, temperature=temperature, seed=1, max_tokens=answer)
-                chosen = plan(drafters, options, can_rewind=not target.fixed_kinds)
-                decoding = Decoding(target, Drafters(chosen), options, prompt, target.make_cache())
-                for _ in decoding.prefill(PREFILL):
-                    pass
-                ended = decoding.first().tokens[-1] in tokeniser.end_ids
-                began, tokens, rounds = time.perf_counter(), 0, 0
-                promises: list[Promise] = []
-                while decoding.room > 0 and not ended:
-                    step = decoding.step()
-                    said = step.tokens
-                    if step.round is not None and step.round.confidence:
-                        promises.append((step.round.confidence, step.round.accepted))
-                    end = next((at + 1 for at, token in enumerate(said) if token in tokeniser.end_ids), None)
-                    tokens, rounds, ended = tokens + (end or len(said)), rounds + 1, end is not None
-                seconds = time.perf_counter() - began
-                use = Use(question.kind, mode, temperature, tokens, rounds, seconds, tuple(promises))
+                use = _answered(target, tokeniser, drafters, question, mode, temperature, answer)
                 out.append(use)
                 say(use)
     return out
+
+
+def _answered(
+    target: Target,
+    tokeniser: Tokeniser,
+    drafters: Mapping[Mode, Drafter],
+    question: Given,
+    mode: Mode,
+    temperature: float,
+    answer: int,
+) -> Use:
+    prompt = tokeniser.encode(Chat(({"role": "user", "content": question.text},)))
+    options = Options(mode=mode, temperature=temperature, seed=1, max_tokens=answer)
+    chosen = plan(drafters, options, can_rewind=not target.fixed_kinds)
+    decoding = Decoding(target, Drafters(chosen), options, prompt, target.make_cache())
+    for _ in decoding.prefill(PREFILL):
+        pass
+    ended = decoding.first().tokens[-1] in tokeniser.end_ids
+    began, tokens, rounds = time.perf_counter(), 0, 0
+    promises: list[Promise] = []
+    while decoding.room > 0 and not ended:
+        step = decoding.step()
+        if step.round is not None and step.round.confidence:
+            promises.append((step.round.confidence, step.round.accepted))
+        end = next((at + 1 for at, token in enumerate(step.tokens) if token in tokeniser.end_ids), None)
+        tokens, rounds, ended = tokens + (end or len(step.tokens)), rounds + 1, end is not None
+    return Use(question.kind, mode, temperature, tokens, rounds, time.perf_counter() - began, tuple(promises))
 
 
 def summed(uses: Sequence[Use]) -> list[Use]:
