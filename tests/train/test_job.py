@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from slipstream.cli import main
 from slipstream.drafters import formats
+from slipstream.models.host import ints
 from slipstream.train.evaluate import calibration
 from slipstream.types import Mode
 from tiny_runs import write_byte_drafter, write_target
@@ -53,7 +53,15 @@ def test_a_drafter_is_made_and_goes_on(model: Path, tmp_path: Path, capsys: pyte
     first = tmp_path / "first"
     log = tmp_path / "log.jsonl"
     assert (
-        main(arguments(model, tmp_path, "--layers", 1, "--anyway", "--steps", 3, "--output", first, "--log", log)) == 0
+        main(
+            arguments(
+                model,
+                tmp_path,
+                *("--layers", 1, "--anyway", "--steps", 3, "--output", first, "--log", log),
+                *("--draft-vocabulary", 128, "--proposals", 7),
+            )
+        )
+        == 0
     )
     d = formats.read(first).descriptor
     assert (d.mode, d.layers, d.taps, d.rank) == (Mode.DSPARK, 1, (0, 1, 2), 16)
@@ -71,8 +79,12 @@ def test_a_drafter_is_made_and_goes_on(model: Path, tmp_path: Path, capsys: pyte
     work = tmp_path / "work"
     (work / "run-dspark").rename(work / "first run")
     more = ("--anyway", "--steps", 2, "--layers", 2, "--from", first, "--optimiser", "muon", "--output", second)
-    assert main(arguments(model, tmp_path, *more)) == 0
-    assert formats.read(second).descriptor.layers == 1
+    assert main(arguments(model, tmp_path, *more, "--proposals", 9)) == 0
+    gone_on = formats.read(second)
+    assert (gone_on.descriptor.layers, gone_on.descriptor.proposals, gone_on.descriptor.draft_vocabulary) == (1, 9, 128)
+    assert ints(gone_on.weights["d2t"]) == ints(formats.read(first).weights["d2t"])
+    picture = tmp_path / "work" / "run-dspark" / "progress.svg"
+    assert "<svg" in picture.read_text()
     assert "tokens per round on held-out conversations" in capsys.readouterr().out
 
 
@@ -89,15 +101,16 @@ def test_a_drafter_is_refreshed_only_if_it_gets_better(
     first, second = tmp_path / "first", tmp_path / "second"
     made = ("--layers", 1, "--anyway", "--steps", 1, "--output", first, "--conversations", 8, "--shard", 8)
     assert main(arguments(model, tmp_path, *made)) == 0
-    shutil.rmtree(tmp_path / "work" / "run-dspark")
 
     refresh = ("--refresh", first, "--answers", answers, "--output", second, "--warmup", 1)
     assert main(arguments(model, tmp_path, *refresh, "--steps", 1, "--rate", 0.0)) == 0
     assert "stays as it was" in capsys.readouterr().out
     assert not second.exists()
-    shutil.rmtree(tmp_path / "work" / "run-dspark")
+    # Other answers are another run: what was learned from fewer is not taken for it.
+    (answers / "60.json").write_text((answers / "0.json").read_text().replace("60,", "59,"))
     assert main(arguments(model, tmp_path, *refresh, "--steps", 25, "--rate", 0.01)) == 0
     assert second.exists()
+    assert len(list((tmp_path / "work").glob("refresh-*"))) == 2
 
     (answers / "0.json").write_text(json.dumps({"prompt_ids": [5000], "token_ids": [1], "options": {}}))
     assert main(arguments(model, tmp_path, *refresh, "--steps", 1)) == 2

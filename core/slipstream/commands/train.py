@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from slipstream.train.loop import Control
     from slipstream.train.planning import Estimate
 
+RATE, REFRESH_RATE = 1e-3, 3e-4  # learning rates
+LEAST_STEPS, PASSES = 60, 4  # of a refresh: steps, and times over the answers
+
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("train", help="make a drafter for a model")
@@ -142,6 +145,7 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
     from slipstream.train.job import Maker, Plan
     from slipstream.train.loop import Recipe
     from slipstream.train.questions import read_prompts
+    from slipstream.train.used import mark, read_answers
     from slipstream.train.writing import Amount
 
     folder = demo.target() if args.model is None else local.resolve(args.model)
@@ -150,6 +154,11 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
     tokeniser = Tokeniser(folder)
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
     maker = Maker(target, tokeniser, config, name)
+    run = f"run-{args.kind}"
+    if args.refresh:
+        used = read_answers(args.answers, maker.shape.vocabulary)
+        args.conversations = len(used)
+        run = f"refresh-{mark(used)}"  # other answers are another run
     expected = _expected(args, maker, config, group)
     if args.plan:
         return maker, None, None
@@ -177,20 +186,23 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
             name: value.astype(mx.float32) if mx.issubdtype(value.dtype, mx.floating) else value
             for name, value in checkpoint.weights.items()
         }
+    steps = args.steps
+    if args.refresh and steps is None and args.minutes is None:
+        steps = max(LEAST_STEPS, PASSES * args.conversations // args.texts)
     recipe = Recipe(
         design=design,
         texts=args.texts,
         anchors=args.anchors,
         longest=args.longest,
-        rate=args.rate,
-        warmup=args.warmup,
+        rate=(REFRESH_RATE if args.refresh else RATE) if args.rate is None else args.rate,
+        warmup=args.warmup if steps is None else min(args.warmup, max(1, steps // 10)),
         optimiser=args.optimiser,
         ema=args.ema,
-        decay=args.decay or max(DECAY, design.proposals / 2),
+        decay=max(DECAY, design.proposals / 2) if args.decay is None else args.decay,
         ce=args.ce,
         l1=args.l1,
-        steps=args.steps,
-        seconds=(None if args.steps else expected.training_s) if args.minutes is None else 60 * args.minutes,
+        steps=steps,
+        seconds=(None if steps else expected.training_s) if args.minutes is None else 60 * args.minutes,
         seed=args.seed,
     )
     shards = max(1, -(-args.conversations // args.shard))
@@ -207,7 +219,7 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
         recipe=recipe,
         amount=amount,
         data=work / "conversations",
-        run=args.checkpoints or work / f"run-{args.kind}",
+        run=args.checkpoints or work / run,
         output=args.output or work / label,
         precision=step.Precision(network=network),
         part=args.rows,
@@ -254,14 +266,21 @@ def _expected(args: argparse.Namespace, maker: Maker, config: dict[str, Any], gr
         f"a {args.kind} drafter of {expected.layers} layers, {rank}reading {len(_taps(args.taps)) or expected.taps} "
         f"layers, {expected.proposals} drafts a round"
     )
-    print(
-        f"{maker.name}: {size.parameters / 1e6:.0f} million weights, {size.active / 1e6:.0f} used for each token\n"
-        f"{f'going on from {args.start}' if args.start else made}\n"
+    amount = (
         f"about {args.conversations} conversations in {_minutes(expected.writing_s)}, "
-        f"training {_minutes(expected.training_s)}, {expected.watt_hours:.0f} Wh\n"
-        f"expected: {expected.per_round:.1f} tokens per round, {expected.gain:.2f} times plain decoding",
-        flush=True,
+        f"training {_minutes(expected.training_s)}, {expected.watt_hours:.0f} Wh"
     )
+    if args.refresh:
+        amount = f"learning from {args.conversations} answers of your own"
+    lines = [
+        f"{maker.name}: {size.parameters / 1e6:.0f} million weights, {size.active / 1e6:.0f} used for each token",
+        f"going on from {args.start}" if args.start else made,
+        amount,
+    ]
+    if not args.refresh:
+        lines.append(f"expected: {expected.per_round:.1f} tokens per round, {expected.gain:.2f} times plain decoding")
+    if group is None or group.rank() == 0:
+        print("\n".join(lines), flush=True)
     if not (expected.is_worth_it or args.anyway or args.plan):
         raise InvalidRequest(
             f"a drafter would make this model {expected.gain:.2f} times as fast: {expected.reason}; "

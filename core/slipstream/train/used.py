@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +28,14 @@ def read_answers(paths: Sequence[Path], vocabulary: int) -> list[Conversation]:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InvalidRequest(f"{file} is no answer of generate --json ({error}); leave it out") from error
     return [one for one in dict.fromkeys(found) if one.answered >= 2]
+
+
+def mark(answers: Sequence[Conversation]) -> str:
+    """A name for just these answers, for the folder of the run that learns from them."""
+    digest = hashlib.sha256()
+    for one in answers:
+        digest.update(repr((one.ids, one.start)).encode())
+    return digest.hexdigest()[:12]
 
 
 def _entries(text: str) -> list[dict[str, Any]]:
