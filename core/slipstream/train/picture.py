@@ -87,7 +87,10 @@ def drawn(title: str, moments: Sequence[Moment]) -> str:
     parts += [*loss.frame(f"loss {last.loss:.3f}"), loss.line([one.loss for one in shown], LOSS)]
     top = max(2.0, math.ceil(max(max(one.same, one.chance) for one in shown) * 2) / 2)
     rounds = _Panel(1, steps, (1.0, top))
-    parts += rounds.frame(f"tokens per round: {last.same:.2f} greedy, {last.chance:.2f} at temperature 1")
+    parts += rounds.frame("tokens per round")
+    at = LEFT + PANEL[0] + BETWEEN
+    parts.append(_text(at, HEIGHT - 14, f"greedy: {last.same:.2f}", color=GREEDY, size=11))
+    parts.append(_text(at + 110, HEIGHT - 14, f"at temperature 1: {last.chance:.2f}", color=DRAWN, size=11))
     parts += [
         rounds.line([one.chance for one in shown], DRAWN),
         rounds.line([one.same for one in shown], GREEDY),
