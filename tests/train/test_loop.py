@@ -125,7 +125,7 @@ def test_a_shard_is_whole_or_not_there(tmp_path: Path, conversations: list[Conve
 
 
 SCRIPT = """
-import sys, json
+import os, sys
 from pathlib import Path
 import mlx.core as mx
 import tiny
@@ -141,7 +141,9 @@ group = mx.distributed.init(backend="ring") if len(sys.argv) > 5 else None
 target = tiny.target()
 shape = TargetShape.of(tiny.target_config(), layers=target.layer_count, hidden=target.hidden_size,
                        vocabulary=target.vocabulary, context=target.context)
-recipe = Recipe(design=design(), texts=4, anchors=8, longest=64, steps=steps, warmup=2, rate=3e-3)
+seconds = float(os.environ.get("TRAIN_SECONDS", 0)) or None
+recipe = Recipe(design=design(), texts=4, anchors=8, longest=64, steps=None if seconds else steps, seconds=seconds,
+                warmup=2, rate=3e-3)
 d = recipe.design.descriptor(shape)
 trainee = Trainee(d, target, Precision(mx.float32, mx.float32), part=64)
 outcome = train(trainee, fresh(d, len(d.taps) * target.hidden_size, 1), list(Corpus(data).read()), recipe, folder,
@@ -197,17 +199,31 @@ def test_killed_runs_come_to_the_same_result(conversations: list[Conversation], 
     assert same(results[0], results[1])
 
 
+def side_by_side(tmp_path: Path, data: Path, **environment: str) -> list[subprocess.Popen[str]]:
+    """Processes that share every step."""
+    hosts = tmp_path / "hosts.json"
+    hosts.write_text(json.dumps([["127.0.0.1:32323"], ["127.0.0.1:32324"]]))
+    of_both = environment | {"MLX_HOSTFILE": str(hosts)}
+    return [script(tmp_path / "two", data, 4, 1e9, "ring", MLX_RANK=str(rank), **of_both) for rank in (0, 1)]
+
+
+@pytest.mark.slow
+def test_two_processes_that_go_by_time_stop_at_the_same_step(conversations: list[Conversation], tmp_path: Path) -> None:
+    """By the first one's clock: were the other to stop at its own, one would wait for ever."""
+    both = side_by_side(tmp_path, written(tmp_path / "data", conversations), TRAIN_SECONDS="5")
+    said = [process.communicate(timeout=200)[0].split("\n") for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert said[0] == said[1]
+    assert len(said[0]) > 2
+
+
 @pytest.mark.slow
 def test_two_processes_come_to_the_same_as_one(conversations: list[Conversation], tmp_path: Path) -> None:
     """Gradients are added in another order, so the same means to rounding."""
     data = written(tmp_path / "data", conversations)
     (tmp_path / "one").mkdir()
     assert ended(script(tmp_path / "one", data, 4, 1e9)) == 0
-    hosts = tmp_path / "hosts.json"
-    hosts.write_text(json.dumps([["127.0.0.1:32323"], ["127.0.0.1:32324"]]))
-    both = [
-        script(tmp_path / "two", data, 4, 1e9, "ring", MLX_RANK=str(rank), MLX_HOSTFILE=str(hosts)) for rank in (0, 1)
-    ]
+    both = side_by_side(tmp_path, data)
     assert [ended(process) for process in both] == [0, 0]
     one, two = (mx.load(str(tmp_path / name / "result.safetensors")) for name in ("one", "two"))
     assert isinstance(one, dict)
