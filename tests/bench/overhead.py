@@ -105,7 +105,7 @@ def watch(engine: MlxEngine) -> Profile:
     profile = Profile()
     profile.wrap(type(engine.target), "verify", "forward", "forward_rows")
     for kind in {type(drafter) for drafter in engine.drafters.values()}:
-        profile.wrap(kind, "draft", "propose", "propose_together", "observe")
+        profile.wrap(kind, "draft", "propose", "propose_together", "observe", "observe_together")
     profile.wrap(mx, "wait", "eval", "async_eval")
     profile.wrap(Chooser, "decide", "decide")
     profile.wrap(TargetCache, "commit", "rewind")

@@ -31,6 +31,7 @@ from slipstream.engine.text import Detokeniser
 from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady, UnsupportedModel, WontFit
 from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Timings
 from slipstream.jobs import Job
+from slipstream.models import buffers
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
 from slipstream.store import candidate, curves, files, heads, machine, memory
@@ -48,7 +49,6 @@ CPU_CHUNKS = (32, 128)
 GPU_CHUNKS = (512, 128, 2048)
 CANCEL_MS = 150.0  # that a chunk may take where it was: longer ones read faster, and cannot be cancelled meanwhile
 SHARED_CHUNKS = 4  # in which such a piece is read while others decode together
-CLEAR_EVERY = 256  # rounds between handing MLX's cached buffers back
 TICK_EVERY = 16  # rounds between handing on what is to be written to disk
 
 
@@ -170,8 +170,6 @@ class MlxEngine:
                 yield answer.take(self._batch.step(decoding))
                 if answer.rounds % TICK_EVERY == 0:
                     keeper.tick()
-                if answer.rounds % CLEAR_EVERY == 0:
-                    mx.clear_cache()
         if rest := answer.rest():
             yield Delta(rest, ())
         keeper.keep(decoding.tokens[: len(prompt) + answer.count])
@@ -279,6 +277,9 @@ class MlxEngine:
                 token=wrong,
             )
 
+    def rest(self) -> None:
+        buffers.give_back()
+
     def close(self) -> None:
         """Free the device. On the thread that made the engine, as its last act with MLX."""
         self._desk.attach(None)
@@ -290,7 +291,7 @@ class MlxEngine:
 def release() -> None:
     """Let go of the device on this thread. One that ends with its streams open brings the process down at exit."""
     mx.synchronize()
-    mx.clear_cache()
+    buffers.give_back()
     mx.clear_streams()
 
 
@@ -375,6 +376,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
     began = time.monotonic()
     pair = _with_own_heads(pair)
     limit = _check_room(pair) if pair.guard_memory else None
+    buffers.bound()
     target = load.load_target(pair.target, pair.precision, trust_code=pair.trust_code)
     tokeniser = Tokeniser(pair.target)
     sample = tokeniser.encode(Text(self_test.TEXT)) if pair.drafters else []

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-import mlx.core as mx
-
 from slipstream.errors import WontFit
+from slipstream.models import buffers
 from slipstream.models.target import Target
 from slipstream.store import memory, shape
 from slipstream.store.candidate import Candidate
@@ -34,7 +33,7 @@ class Guard:
         kv_bits: int = 0,
         headroom: Callable[[Limit], int] = memory.headroom,
     ) -> None:
-        self.sheds: list[Callable[[], None]] = [mx.clear_cache]
+        self.sheds: list[Callable[[], None]] = [buffers.give_back]
         self._shape = shape.of_config(config.config)
         self._element_bytes = target.dtype.size
         self._kv_bits = kv_bits

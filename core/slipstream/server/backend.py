@@ -21,6 +21,7 @@ from slipstream.prompt.respell import Located
 from slipstream.server.errors import NotReady
 from slipstream.server.metrics import Metrics
 from slipstream.server.request_log import RequestLog
+from slipstream.server.responses_store import ResponseStore
 from slipstream.store.calls import KeptCalls
 from slipstream.types import Chat, ModelInfo, Prompt
 
@@ -81,6 +82,7 @@ class Backend:
         self.aliases = tuple(aliases)  # names listed beside the model's own; any name at all is answered
         self.metrics = Metrics()
         self.requests = RequestLog()
+        self.responses = ResponseStore()
         self.started_s = time.time()
         self.streams: set[Stream] = set()  # open now; the server's loop alone touches it
         self._status: Status = Empty()
