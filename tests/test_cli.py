@@ -403,6 +403,7 @@ def test_calibrate_measures_once_and_shows_it_again(run: Run, tmp_path: Path, mo
     code, out, _ = run("calibrate", *model, "--force", "--json")
     assert code == 0
     measured = json.loads(out)
+    assert measured.pop("measured_in_s") > 0
     assert measured["target"]["128"]["1"] > 0
     assert measured["drafters"]["dspark"]["128"]["7"] > 0
     code, out, _ = run("calibrate", *model, "--show", "--json")

@@ -112,9 +112,8 @@ def decode_round(target: Target, rows: Sequence[Decoding], share: Share | None =
         _cut(share, going)
     else:
         each(lambda part: part.row.cut(part))
-    mx.async_eval(
-        [part.drafts for part in going if len(part.proposal)]
-    )  # the device drafts while the target's graph is built
+    # The device drafts while the target's graph is built.
+    mx.async_eval([part.drafts for part in going if len(part.proposal)])
     taps = sorted({tap for part in going for tap in part.row.taps})
     forwards = target.forward_rows([part.row.verifying(part) for part in going], taps)
     for part, forward in zip(going, forwards, strict=True):
