@@ -155,6 +155,16 @@ def add_sampling(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
     )
 
 
+def comparing(args: argparse.Namespace, what: str) -> Options:
+    """Options of something that compares the texts of several runs. Raises InvalidRequest, naming the option."""
+    chosen = options(args)
+    if chosen.acceptance is Acceptance.REJECTION:
+        raise InvalidRequest(f"{what} compares texts, and --acceptance rejection makes another one; use match")
+    if args.trials < 1:
+        raise InvalidRequest(f"--trials must be at least 1, not {args.trials}")
+    return chosen
+
+
 def options(args: argparse.Namespace, mode: Mode = Mode.AUTO, *, logprobs: int | None = None) -> Options:
     """Raises InvalidRequest, naming the option."""
     seed = args.seed
