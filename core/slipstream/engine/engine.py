@@ -123,9 +123,9 @@ class MlxEngine:
             raise ContextFull(len(prompt), self.info.context)
         self._check_ids("prompt", prompt)
         self._check_ids("logit_bias", options.logit_bias)
-        if self._guard is not None:
-            self._guard.admit(len(prompt), options.max_tokens)
         cache = self.target.make_cache(self._kv_bits)
+        if self._guard is not None:
+            self._guard.admit(len(prompt), options.max_tokens, cache)
         fixed = self.target.fixed_kinds
         chosen = plan(self.drafters, options, can_rewind=not fixed)
         if fixed and any(drafter.block for drafter in chosen):
