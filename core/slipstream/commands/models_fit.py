@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from slipstream.store.candidate import Candidate
 
 WEIGHTS = (".safetensors", ".gguf")
+MOST_CONTEXT = 10**9
 
 
 def info(args: argparse.Namespace) -> int:
@@ -91,8 +92,8 @@ def info(args: argparse.Namespace) -> int:
 def fit(args: argparse.Namespace) -> int:
     from slipstream.store import memory
 
-    if args.context is not None and args.context < 1:
-        raise InvalidRequest("--context must be at least 1")
+    if args.context is not None and not 1 <= args.context <= MOST_CONTEXT:
+        raise InvalidRequest(f"--context must be from 1 to {MOST_CONTEXT:,}, not {args.context}")
     name, target, folder = _candidate(args.name or demo.NAME)
     given: list[str] | None = args.drafter
     if given is None:

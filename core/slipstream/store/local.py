@@ -391,4 +391,6 @@ def remove_folder(folder: Path) -> None:
 
 
 def _write_folders(folders: list[Path]) -> None:
+    if _settings().exists() and not files.read_json(_settings()):
+        _settings().replace(_settings().with_suffix(".damaged"))  # its owner may still read something in it
     write_text(_settings(), json.dumps({"folders": [str(folder) for folder in folders]}, indent=2) + "\n")

@@ -31,6 +31,16 @@ class Preferences:
     prompt_cache_disk: int | None = None  # bytes
 
 
+_said: set[str] = set()  # warnings of this run: the file is read for many options, and once is enough
+
+
+def _warn(message: str, *values: object) -> None:
+    said = message % values
+    if said not in _said:
+        _said.add(said)
+        logger.warning(said)
+
+
 def read(file: Path | None = None) -> Preferences:
     """Never raises: a file that cannot be read is said in the log once a run, and counts as empty."""
     path = file or data_dir() / FILE
@@ -39,10 +49,10 @@ def read(file: Path | None = None) -> Preferences:
     except FileNotFoundError:
         return Preferences()
     except (OSError, ValueError, RecursionError) as error:
-        logger.warning("%s cannot be read (%s); the defaults hold", path, error)
+        _warn("%s cannot be read (%s); the defaults hold", path, error)
         return Preferences()
     if not isinstance(stored, Mapping):
-        logger.warning("%s holds no settings; the defaults hold", path)
+        _warn("%s holds no settings; the defaults hold", path)
         return Preferences()
     given = cast(Mapping[str, Any], stored)  # Any: JSON
 
@@ -52,7 +62,7 @@ def read(file: Path | None = None) -> Preferences:
         try:
             return take(int(given[key]))
         except (TypeError, ValueError, OverflowError):
-            logger.warning("%s: %s cannot be %r; the default holds", path, key, given[key])
+            _warn("%s: %s cannot be %r; the default holds", path, key, given[key])
             return None
 
     return Preferences(
