@@ -168,6 +168,9 @@ class FakeEngine:
                 return
         yield done(Finish.STOP)
 
+    def rest(self) -> None:
+        """There is nothing to give back."""
+
     def close(self) -> None:
         pass
 

@@ -215,7 +215,8 @@ def refused(code: int, out: str, err: str, words: str = "") -> None:
         (("--repetition-penalty", "0"), "repetition_penalty"),
         (("--presence-penalty", "inf"), "presence_penalty"),
         (("--top-k", "-1"), "top_k"),
-        (("--max-tokens", "0"), "max_tokens must be at least 1"),
+        (("--max-tokens", "0"), "max_tokens must be from 1 to 2**31"),
+        (("--max-tokens", "9" * 30), "max_tokens must be from 1 to 2**31"),
         (("--max-draft", "-1"), "max_draft"),
         (("--max-draft", "many"), "--max-draft must be auto"),
         (("--seed", "-1"), "seed"),
@@ -403,6 +404,7 @@ def test_calibrate_measures_once_and_shows_it_again(run: Run, tmp_path: Path, mo
     code, out, _ = run("calibrate", *model, "--force", "--json")
     assert code == 0
     measured = json.loads(out)
+    assert measured.pop("measured_in_s") > 0
     assert measured["target"]["128"]["1"] > 0
     assert measured["drafters"]["dspark"]["128"]["7"] > 0
     code, out, _ = run("calibrate", *model, "--show", "--json")
@@ -410,3 +412,26 @@ def test_calibrate_measures_once_and_shows_it_again(run: Run, tmp_path: Path, mo
     shown = json.loads(out)
     assert {**shown, "at_s": 0} == {**measured, "at_s": 0}
     assert "DSpark drafts" in run("calibrate", *model, "--show")[1]
+
+
+def test_what_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    code, _, error = run("models", "folders", "--add", str(tmp_path))
+    assert code == 1
+    assert error.startswith(f"slipstream: {tmp_path}/file/slipstream: ")
+    assert error.endswith("make room, or make it writable\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_behind_the_output_is_one_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "slipstream", "models", "folders", "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == "slipstream: the output: No space left on device; make room, or make it writable\n"

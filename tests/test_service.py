@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 
+from slipstream import service
 from slipstream.errors import EngineFaulted, InvalidRequest, ModelNotFound
 from slipstream.events import (
     Delta,
@@ -44,6 +45,7 @@ class Toy:
     def __init__(self, max_batch: int = 1) -> None:
         self.info = replace(INFO, max_batch=max_batch)
         self.is_closed = False
+        self.rested = threading.Event()
         self.order: list[str] = []  # whose turn it was
         self.at_gate = threading.Semaphore(0)
         self.gate = threading.Semaphore(0)
@@ -72,6 +74,9 @@ class Toy:
                 assert self.gate.acquire(timeout=10)
             yield Prefill(1, len(words), 0) if word.startswith("read") else Delta(word, (1,))
         yield Done(Finish.STOP, TIMINGS, ())
+
+    def rest(self) -> None:
+        self.rested.set()
 
     def close(self) -> None:
         self.is_closed = True
@@ -147,6 +152,19 @@ def test_a_job_from_queue_to_done() -> None:
     assert served.engine.is_closed
     assert served.engine.thread is not threading.main_thread()
     assert events.empty()
+
+
+def test_the_engine_rests_once_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "REST_AFTER_S", 0.05)
+    with serving() as served:
+        for _ in range(2):
+            assert served.engine.rested.wait(10)
+            _, events = served.ask("gate a")
+            served.engine.at_gate.acquire(timeout=10)
+            served.engine.rested.clear()
+            assert not served.engine.rested.wait(0.2), "not while somebody is answered"
+            served.engine.gate.release()
+            assert isinstance(whole(events)[-1], Done)
 
 
 def test_an_error_of_a_request_fails_it_alone() -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import io
+import logging
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from slipstream import __version__, log
 from slipstream.commands.output import can_say_everything
 from slipstream.errors import SlipstreamError
 from slipstream.models.backend import prepare
+
+logger = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[], int] | None = None) -> int:
@@ -29,10 +32,22 @@ def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[]
             return 2
         except KeyboardInterrupt:
             return 130
-        except BrokenPipeError:
-            # Whoever read our output has gone; Python would complain again when it flushes at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except BrokenPipeError:  # whoever read our output has gone
+            _stop_printing()
             return 1
+        except OSError as error:
+            logger.debug("an error of the system", exc_info=True)
+            if error.filename is None:
+                _stop_printing()
+            where = "the output" if error.filename is None else error.filename
+            print(f"slipstream: {where}: {error.strerror or error}; make room, or make it writable", file=sys.stderr)
+            return 1
+
+
+def _stop_printing() -> None:
+    """What cannot be written Python would try again when it flushes at exit, and complain."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: Sequence[str] | None, without_command: Callable[[], int] | None) -> int:

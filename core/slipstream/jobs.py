@@ -86,6 +86,11 @@ class Inbox:
             del self._jobs[found]
             return job
 
+    def wait(self, timeout_s: float) -> bool:
+        """Until there is a job or the inbox is closed. False when neither came in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: bool(self._jobs) or self._is_closed, timeout_s)
+
     def drop_cancelled(self) -> None:
         """End the waiting jobs that nobody wants any more, with the Done that each must have."""
         with self._changed:

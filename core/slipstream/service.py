@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 MAX_ACTIVE = 4  # jobs that share the engine by turns; the others wait in the inbox
 SHORT_PROMPT = 1024  # tokens: so short a prompt need not wait for long ones that have taken every place
 SHORT_PLACES = 2  # beside MAX_ACTIVE
+REST_AFTER_S = 2.0  # without a job: no turn of a conversation that runs by itself comes so late
 
 
 class Engine(Protocol):
@@ -32,6 +33,10 @@ class Engine(Protocol):
 
         Raises SlipstreamError when the request cannot be served. Stops early, with Done, when the job is cancelled.
         """
+        ...
+
+    def rest(self) -> None:
+        """Nobody has asked for anything for a while: give back what is only kept to be fast."""
         ...
 
     def close(self) -> None: ...
@@ -181,6 +186,8 @@ class _Turns:
 def _admit(inbox: Inbox, engine: Engine, turns: _Turns, places: int) -> bool:
     """Give waiting jobs a turn, waiting for one when there is nothing else to do. True when somebody came in."""
     came_in = False
+    if not turns and not inbox.wait(REST_AFTER_S):
+        engine.rest()
     inbox.drop_cancelled()
     while len(turns) < places + SHORT_PLACES:
         job = inbox.get(wait=not turns, only=_anybody if len(turns) < places else _is_short)

@@ -88,7 +88,7 @@ class Options:
         number("frequency_penalty", -100, 100, "a number from -100 to 100")
         whole("top_k", 0, 2**31, "0 (all) or a positive whole number")
         whole("seed", 0, MAX_SEED, "a whole number from 0 to 2**64 - 1")
-        whole("max_tokens", 1, 2**31, "at least 1")
+        whole("max_tokens", 1, 2**31, "from 1 to 2**31")
         if self.logprobs is not None:
             whole("logprobs", 0, 20, "a whole number from 0 to 20")
         if self.max_draft is not None:

@@ -15,7 +15,6 @@ from slipstream.agents import client
 from slipstream.agents.client import Outcome
 from slipstream.agents.commands import add_parsers
 from slipstream.agents.config import (
-    DEFAULT_PORT,
     ModelCard,
     Place,
     ServerAddress,
@@ -25,6 +24,7 @@ from slipstream.agents.config import (
 )
 from slipstream.agents.registry import AGENTS, LAUNCHERS
 from slipstream.errors import InvalidRequest
+from slipstream.store.preferences import DEFAULT_PORT
 
 from .conftest import CONTEXT, MODEL, Scripted
 

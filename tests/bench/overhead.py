@@ -23,7 +23,7 @@ from typing import Any  # noqa: E402
 
 import mlx.core as mx  # noqa: E402
 
-from slipstream.engine import engine as engines  # noqa: E402
+from slipstream.engine.answer import Answer  # noqa: E402
 from slipstream.engine.decide import Chooser  # noqa: E402
 from slipstream.engine.engine import MlxEngine, Pair, open_engine  # noqa: E402
 from slipstream.engine.policy import Policy  # noqa: E402
@@ -105,12 +105,12 @@ def watch(engine: MlxEngine) -> Profile:
     profile = Profile()
     profile.wrap(type(engine.target), "verify", "forward", "forward_rows")
     for kind in {type(drafter) for drafter in engine.drafters.values()}:
-        profile.wrap(kind, "draft", "propose", "propose_together", "observe")
+        profile.wrap(kind, "draft", "propose", "propose_together", "observe", "observe_together")
     profile.wrap(mx, "wait", "eval", "async_eval")
     profile.wrap(Chooser, "decide", "decide")
     profile.wrap(TargetCache, "commit", "rewind")
     profile.wrap(Policy, "plan", "length", "best", "may_cut", "cut", "learn")
-    profile.wrap(engines._Answer, "emit", "take")
+    profile.wrap(Answer, "emit", "take")
     return profile
 
 

@@ -3,9 +3,12 @@
     python tests/bench/soak.py --minutes 10      # a tiny random model with a drafter
     python tests/bench/soak.py --url http://127.0.0.1:8765 --pid 1234
 
-Clients of all dialects ask at random, streamed or not, short and long, and some hang up at a random moment. Reported:
-answers that were wrong in form, memory after the first fifth of the time against memory at the end, and how long
-cancelled work went on (the server's own figure). The exit status is 1 when a bound is missed.
+Clients of all dialects ask at random, streamed or not, short and long, and some hang up at a random moment. First every
+store that has a bound is filled: kept prompts in memory and on disk, kept responses, the request log. Then the time has
+six parts, and after each of them the clients pause until the server has come to rest: how much memory answers take
+meanwhile depends on how long they are, and says nothing of a leak. Reported: answers that were wrong in form, memory at
+rest with what the stores hold, the last two rests against the first two, the most memory while working, and how
+long cancelled work went on (the server's own figure). The exit status is 1 when a bound is missed.
 """
 
 from __future__ import annotations
@@ -16,7 +19,6 @@ import json
 import os
 import random
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,8 +36,14 @@ MAX_GROWTH = 0.03
 CANCEL_S = 0.15
 SAMPLE_S = 2.0
 ANSWER_S = 300.0  # for one answer: what takes longer is an error
-DRAIN_S = 60.0  # for what is under way when the time is up
-CACHES = ("--prompt-cache-ram", "32MiB", "--prompt-cache-disk", "64MiB")
+DRAIN_S = 60.0  # for what is under way when a part's time is up
+REST_S = 4.0  # after the last answer: the engine gives memory back after two
+PARTS = 6
+FULL = 0.9  # of a limit: a store is full, as a prompt that does not fit takes no room
+FILL_S = 120.0
+RESPONSES = 256  # that the server keeps
+CACHES = ("--prompt-cache-ram", "16MiB", "--prompt-cache-disk", "32MiB")
+MIB = 2**20
 Json = dict[str, Any]
 
 
@@ -70,7 +78,7 @@ def tiny_server() -> Generator[tuple[str, int]]:
         folder = Path(name)
         write_target(folder / "target", max_position_embeddings=8192)
         write_byte_drafter(folder / "drafter", Mode.DSPARK)
-        # Caches small enough to be full after a few seconds: what grows then is a leak.
+        # Caches small enough to be full soon: what grows then is a leak.
         command = [sys.executable, "-m", "slipstream", "serve", "--port", "0", "--pin", *CACHES, "--model"]
         command += [str(folder / "target"), "--drafter", str(folder / "drafter")]
         home = os.environ | {"XDG_CACHE_HOME": str(folder / "cache"), "HOME": str(folder)}
@@ -87,22 +95,84 @@ def tiny_server() -> Generator[tuple[str, int]]:
                 print(f"server: ended {server.returncode} in {time.monotonic() - began:.1f} s")
 
 
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The server without work, after a part of the time."""
+
+    bytes: int
+    ram: int  # kept prompts, in bytes
+    disk: int
+    entries: int
+    responses: int
+    response_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.bytes / MIB:6.1f} MiB; kept prompts {self.ram / MIB:.1f} MiB and {self.disk / MIB:.1f} MiB on disk "
+            f"in {self.entries} entries; {self.responses} responses of {self.response_bytes / MIB:.1f} MiB"
+        )
+
+
 async def soak(url: str, pid: int | None, args: argparse.Namespace) -> int:
     tally = Tally()
-    until = time.monotonic() + args.minutes * 60
-    memory: list[tuple[float, int]] = []
+    chances = [random.Random(args.seed * 1000 + n) for n in range(args.clients)]
+    working: list[int] = []
+    rests: list[Rest] = []
     async with httpx2.AsyncClient(base_url=url, timeout=ANSWER_S, verify=False, trust_env=False) as http:
-        clients = [client(http, random.Random(args.seed * 1000 + n), until, tally) for n in range(args.clients)]
-        await asyncio.gather(*clients, watch(pid, until, memory))
         try:
-            async with asyncio.timeout(DRAIN_S):
-                while (await http.get("/health")).json()["active"]:
-                    await asyncio.sleep(0.05)
+            began = time.monotonic()
+            await fill(http, chances)
+            print(f"filled in {time.monotonic() - began:.0f} s: {await at_rest(http, pid)}", flush=True)
+            for part in range(PARTS):
+                until = time.monotonic() + args.minutes * 60 / PARTS
+                clients = [client(http, chance, until, tally) for chance in chances]
+                await asyncio.gather(*clients, watch(pid, until, working))
+                rests.append(await at_rest(http, pid))
+                print(f"at rest {part + 1}: {rests[-1]}", flush=True)
             metrics = (await http.get("/metrics.json")).json()
         except (TimeoutError, httpx2.HTTPError) as error:
             print(f"the server did not come to rest within {DRAIN_S:g} s ({type(error).__name__})")
             return 1
-    return report(tally, memory, metrics)
+    return report(tally, rests, working, metrics)
+
+
+async def fill(http: httpx2.AsyncClient, chances: list[random.Random]) -> None:
+    """Every store that has a bound."""
+    waiting = asyncio.Semaphore(len(chances))
+    chance = chances[0]
+
+    async def ask_for(path: str, body: Json) -> None:
+        async with waiting:
+            (await http.post(path, json={"model": "any", **body})).raise_for_status()
+
+    short = [ask_for("/v1/responses", {"input": f"{n}", "max_output_tokens": 16}) for n in range(RESPONSES)]
+    await asyncio.gather(*short)
+    until = time.monotonic() + FILL_S
+    while time.monotonic() < until:
+        kept = (await http.get("/admin/cache")).json()
+        if all(kept[f"{store}_bytes"] >= FULL * kept[f"{store}_limit"] for store in ("ram", "disk")):
+            return
+        text = "".join(chance.choice("abcdefgh ") for _ in range(2000))
+        await asyncio.gather(*(ask_for("/v1/completions", {"prompt": f"{n}{text}", "max_tokens": 1}) for n in range(4)))
+    print(f"the kept prompts were not full after {FILL_S:g} s")
+
+
+async def at_rest(http: httpx2.AsyncClient, pid: int | None) -> Rest:
+    """Raises TimeoutError."""
+    async with asyncio.timeout(DRAIN_S):
+        while (await http.get("/health")).json()["active"]:
+            await asyncio.sleep(0.05)
+    await asyncio.sleep(REST_S)
+    kept = (await http.get("/admin/cache")).json()
+    responses = (await http.get("/metrics.json")).json()["kept_responses"]
+    return Rest(
+        resident(pid) if pid is not None else 0,
+        kept.get("ram_bytes", 0),
+        kept.get("disk_bytes", 0),
+        len(kept.get("entries", ())),
+        responses["count"],
+        responses["bytes"],
+    )
 
 
 async def client(http: httpx2.AsyncClient, chance: random.Random, until: float, tally: Tally) -> None:
@@ -172,26 +242,35 @@ async def ask(http: httpx2.AsyncClient, path: str, body: Json) -> str | None:
     return None if ENDINGS[path] in last else f"ended with {last[:200]!r}"
 
 
-async def watch(pid: int | None, until: float, memory: list[tuple[float, int]]) -> None:
+async def watch(pid: int | None, until: float, memory: list[int]) -> None:
     while pid is not None and time.monotonic() < until:
-        told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
-        if not told.stdout.strip():
+        if not (size := resident(pid)):
             return  # it has ended: every client says so
-        memory.append((time.monotonic(), int(told.stdout)))
+        memory.append(size)
         await asyncio.sleep(SAMPLE_S)
 
 
-def report(tally: Tally, memory: list[tuple[float, int]], metrics: Json) -> int:
+def resident(pid: int) -> int:
+    """Bytes of a process that are in memory; 0 for one that has ended."""
+    told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return int(told.stdout.strip() or 0) * 1024
+
+
+def report(tally: Tally, rests: list[Rest], working: list[int], metrics: Json) -> int:
     print(f"{sum(tally.answers.values())} answers, {tally.left} clients that left")
     for kind, count in sorted(tally.answers.items()):
         print(f"  {count:6} {kind}")
     print(f"{len(tally.errors)} errors")
     for error in tally.errors[:10]:
         print(f"  {error}")
-    growth = grown(memory)
-    print(f"memory: {memory[-1][1] / 1024:.0f} MiB at the end" if memory else "memory: not watched (no --pid)")
-    print("  at each tenth: " + ", ".join(f"{size / 1024:.0f}" for size in tenths(memory)))
-    print(f"growth after warm-up: {growth:+.1%}")
+    growth = grown([rest.bytes for rest in rests])
+    if working:
+        print(
+            f"memory at rest: {rests[-1].bytes / MIB:.0f} MiB at the end; at most {max(working) / MIB:.0f} MiB at work"
+        )
+        print(f"growth, the last two rests against the first two: {growth:+.1%}")
+    else:
+        print("memory: not watched (no --pid)")
     cancel = metrics["cancel_s"]
     print(f"cancelled: {cancel['count']}, the slowest within {cancel['largest'] * 1000:.0f} ms")
     print("  " + ", ".join(f"{count} within {float(bound) * 1000:g} ms" for bound, count in cancel["within"].items()))
@@ -200,19 +279,9 @@ def report(tally: Tally, memory: list[tuple[float, int]], metrics: Json) -> int:
     return 0 if is_well else 1
 
 
-def tenths(memory: list[tuple[float, int]]) -> list[float]:
-    """The median of each tenth of the time."""
-    step = max(1, len(memory) // 10)
-    return [statistics.median(size for _, size in memory[at : at + step]) for at in range(0, len(memory), step)]
-
-
-def grown(memory: list[tuple[float, int]]) -> float:
-    """The last fifth against the second: the first is warm-up."""
-    fifth = len(memory) // 5
-    if not fifth:
-        return 0.0
-    before, after = memory[fifth : 2 * fifth], memory[-fifth:]
-    return statistics.median(size for _, size in after) / statistics.median(size for _, size in before) - 1
+def grown(rests: list[int]) -> float:
+    before, after = sum(rests[:2]), sum(rests[-2:])
+    return after / before - 1 if before else 0.0
 
 
 if __name__ == "__main__":

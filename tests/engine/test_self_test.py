@@ -23,6 +23,8 @@ from slipstream.models.target import Target
 from slipstream.types import Mode
 from tiny_runs import ScriptedState, write_target
 
+pytestmark = pytest.mark.usefixtures("unknown_pairs")
+
 SAMPLE = [3, 4, 5] * 16
 
 

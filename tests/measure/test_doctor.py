@@ -45,12 +45,15 @@ def environment(home: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
-    """Somebody listens, and says nothing."""
+def port(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Somebody listens where the server would, and says nothing."""
+    monkeypatch.setattr(doctor, "PORT_TIMEOUT_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server:
-        monkeypatch.setattr(doctor, "PORT", server.getsockname()[1])
-        monkeypatch.setattr(doctor, "PORT_TIMEOUT_S", 0.2)
-        yield server
+        chosen = server.getsockname()[1]
+        settings = home / "data" / "slipstream" / "settings.json"
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text(json.dumps({"server/port": chosen}))
+        yield chosen
 
 
 def found(name: str) -> list[Finding]:
@@ -117,11 +120,11 @@ def test_a_damaged_database_is_a_problem(home: Path) -> None:
     assert states == {"chats.db": State.PROBLEM, "speeds.db": State.GOOD}
 
 
-@pytest.mark.usefixtures("port")
-def test_a_port_that_another_program_has_comes_with_another_port() -> None:
+def test_a_port_that_another_program_has_comes_with_another_port(port: int) -> None:
     finding = worst("port")
     assert finding.state is State.WARNING
-    assert f"--port {doctor.PORT + 1}" in finding.remedy
+    assert finding.said == f"another program uses port {port}"
+    assert f"--port {port + 1}" in finding.remedy
 
 
 def test_a_full_disk_is_a_problem(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

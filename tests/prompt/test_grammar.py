@@ -15,16 +15,16 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from slipstream.errors import InvalidRequest
 from slipstream.prompt.constraint import Constraint, Vocabulary
-from slipstream.prompt.grammar import (
+from slipstream.prompt.grammar import tool_grammar
+from slipstream.prompt.output import OutputParser, OutputStyle, ToolEnd
+from slipstream.prompt.schema import (
     MAX_DEPTH,
     MAX_ENUM_VALUES,
     MAX_OPTIONAL,
     MAX_PROPERTIES,
     MAX_SCHEMA_BYTES,
     check_schema,
-    tool_grammar,
 )
-from slipstream.prompt.output import OutputParser, OutputStyle, ToolEnd
 from slipstream.types import Grammar
 from tiny_runs import BYTES, END, _byte_characters, write_tokenizer
 

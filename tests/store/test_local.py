@@ -256,3 +256,12 @@ def test_a_name_is_looked_up_without_converting_anything(tmp_path: Path) -> None
     for wrong in ("nowhere", str(tmp_path / "gone")):
         with pytest.raises(ModelNotFound):
             local.look_up(wrong)
+
+
+def test_a_damaged_list_of_folders_is_kept_beside_the_new_one(tmp_path: Path) -> None:
+    listed = local._settings()
+    listed.parent.mkdir(parents=True, exist_ok=True)
+    listed.write_text('{"folders": ["/mine"')
+    local.add_folder(tmp_path)
+    assert local.own_folders() == [tmp_path]
+    assert listed.with_suffix(".damaged").read_text() == '{"folders": ["/mine"'

@@ -210,20 +210,40 @@ def test_a_containers_limit_counts(tmp_path: Path) -> None:
 def test_the_guard_gives_memory_back_before_it_refuses() -> None:
     free = [0]
     config = Candidate(tiny.target_config(), 1, 1, 4)
-    guard = Guard(config, tiny.target(), GPU, headroom=lambda _: free[0])
+    target = tiny.target()
+    cache = target.make_cache()
+    guard = Guard(config, target, GPU, headroom=lambda _: free[0])
     given_back: list[str] = []
     guard.sheds = [lambda: given_back.append("buffers"), lambda: given_back.append("prompts")]
     with pytest.raises(WontFit, match=r"a prompt of 1,000 tokens needs .* --kv-bits 8"):
-        guard.admit(1000, 10)
+        guard.admit(1000, 10, cache)
     assert given_back == ["buffers", "prompts"]
     given_back.clear()
     free[0] = 10**9
-    guard.admit(1000, 10)
+    guard.admit(1000, 10, cache)
     assert not given_back
     free[0] = 0
     guard.sheds = [lambda: free.__setitem__(0, 10**9), lambda: given_back.append("prompts")]
-    guard.admit(1000, 10)
+    guard.admit(1000, 10, cache)
     assert not given_back
+
+
+def test_the_guard_keeps_what_requests_under_way_will_grow_into() -> None:
+    target = tiny.target()
+    free = [0]
+    guard = Guard(Candidate(tiny.target_config(), 1, 1, 4), target, GPU, headroom=lambda _: free[0])
+    guard.sheds = []
+    first, second = target.make_cache(), target.make_cache()
+    with pytest.raises(WontFit) as refused:
+        guard.admit(1000, 10, first)
+    free[0] = int(str(refused.value.facts["needed"]))  # room for one
+    guard.admit(1000, 10, first)
+    with pytest.raises(WontFit):
+        guard.admit(1000, 10, second)
+    first.length = 1280  # it has grown, which the free memory shows
+    guard.admit(1000, 10, second)
+    del second
+    guard.admit(1000, 10, target.make_cache())  # one that has ended needs nothing
 
 
 def test_a_gguf_is_counted_without_converting_it(tmp_path: Path) -> None:

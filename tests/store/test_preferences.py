@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from slipstream.commands.options import add_pair, add_prompt_cache, cache_limits
+from slipstream.errors import InvalidRequest
 from slipstream.server import commands
 from slipstream.store import local, preferences
 from slipstream.store.paths import data_dir
@@ -84,3 +85,18 @@ def test_a_damaged_file_counts_as_empty(text: str, caplog: pytest.LogCaptureFixt
     (data_dir() / preferences.FILE).write_bytes(text.encode("latin-1"))
     assert preferences.read() == preferences.Preferences()
     assert "defaults hold" in caplog.text
+
+
+@pytest.mark.parametrize("text", ['{"server/port": Infinity}', '{"server/port": [1]}', "[" * 100_000, "{", "\udcff"])
+def test_a_damaged_file_leaves_the_defaults(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text(text, encoding="utf-8", errors="surrogateescape")
+    assert preferences.read(file) == preferences.Preferences()
+
+
+def test_a_size_that_nothing_has_is_refused() -> None:
+    parser = argparse.ArgumentParser()
+    add_prompt_cache(parser)
+    for size in ("9" * 400, "9" * 30 + "TiB"):
+        with pytest.raises(InvalidRequest, match="--prompt-cache-ram"):
+            cache_limits(parser.parse_args(["--prompt-cache-ram", size]))

@@ -88,6 +88,7 @@ class _Shortened:
         self._engine = engine
         self.info = replace(engine.info, context=min(context, engine.info.context))
         self.costs = costs_of(engine)
+        self.rest = engine.rest
         self.close = engine.close
 
     def run(self, job: Job) -> Iterator[Event]:

@@ -95,7 +95,7 @@ def parse_schema(text: str) -> Json | None:
     value = _json(text)
     if not isinstance(value, Mapping):
         raise InvalidRequest("a schema is a JSON object; begin with {")
-    from slipstream.prompt.grammar import check_schema
+    from slipstream.prompt.schema import check_schema
 
     check_schema(cast(Json, value))
     return cast(Json, value)

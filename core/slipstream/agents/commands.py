@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from slipstream.agents import client, plan, write
-from slipstream.agents.config import DEFAULT_URL, Note, Place, ServerAddress, choose_model
+from slipstream.agents.config import Note, Place, ServerAddress, choose_model
 from slipstream.agents.plan import Plan
 from slipstream.agents.registry import AGENTS, LAUNCHERS, Agent
 from slipstream.errors import InvalidRequest, SlipstreamError
@@ -64,8 +64,7 @@ def _add_options(parser: argparse.ArgumentParser, action: str) -> None:
 
 
 def _add_server_options(parser: argparse.ArgumentParser) -> None:
-    port = preferences.read().port
-    url = DEFAULT_URL if port is None else f"http://127.0.0.1:{port}"
+    url = f"http://127.0.0.1:{preferences.read().port}"
     parser.add_argument("--url", default=url, help="where the server listens (default: %(default)s)")
     parser.add_argument("--key", help=f"the server's key, if it has one (default: ${KEY_VARIABLE})")
     parser.add_argument("--model", metavar="NAME", help="as the server calls it (default: the first it lists)")

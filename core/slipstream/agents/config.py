@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from slipstream.errors import InvalidRequest, SlipstreamError
 from slipstream.store.paths import data_dir
+from slipstream.store.preferences import DEFAULT_PORT
 
-DEFAULT_PORT = 8765
 DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
 PROVIDER = "slipstream"  # our name in every client's list of providers
 NO_KEY = "slipstream"  # clients that insist on a key get this one when the server has none

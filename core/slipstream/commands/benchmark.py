@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from slipstream.commands.options import add_pair, add_sampling, options, serving
+from slipstream.commands.options import add_pair, add_sampling, comparing, serving
 from slipstream.commands.race import arms_of, every_arm
 from slipstream.errors import InvalidRequest
 from slipstream.events import Done, Event
@@ -19,7 +19,7 @@ from slipstream.measure.prompts import DEFAULT, MORE, Question
 from slipstream.measure.report import NAMES
 from slipstream.measure.verdict import Verdict
 from slipstream.store.paths import cache_dir
-from slipstream.types import Acceptance, CacheLimits, Mode
+from slipstream.types import CacheLimits, Mode
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,11 +42,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0: identical, or ties only; 1: different."""
-    chosen = options(args)
-    if chosen.acceptance is Acceptance.REJECTION:
-        raise InvalidRequest("a benchmark compares texts, and --acceptance rejection makes another one; use match")
-    if args.trials < 1:
-        raise InvalidRequest(f"--trials must be at least 1, not {args.trials}")
+    chosen = comparing(args, "a benchmark")
     contexts = bench.lengths(args.contexts)
     for file in (args.markdown, args.json):
         if file is not None and (file.is_dir() or not file.parent.is_dir()):

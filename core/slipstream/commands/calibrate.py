@@ -15,7 +15,7 @@ from slipstream.commands.options import add_pair, serving
 from slipstream.commands.output import print_json
 from slipstream.curves import Curves
 from slipstream.errors import SlipstreamError, Unsteady
-from slipstream.events import Failed, Measured
+from slipstream.events import Done, Failed, Measured
 from slipstream.jobs import events_of
 from slipstream.measure.report import NAMES
 from slipstream.store import machine
@@ -47,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
             _say(console, info, found.curves, found.at_s, as_json=args.json)
             return 0
         curves = None
+        seconds = 0.0
         bar = Progress(TextColumn("measuring"), BarColumn(), console=console, transient=True, disable=args.json)
         with bar:
             task = bar.add_task("measuring", total=None)
@@ -54,24 +55,31 @@ def run(args: argparse.Namespace) -> int:
                 match event:
                     case Measured(done, total, curves):
                         bar.update(task, completed=done, total=total)
+                    case Done(timings=timings):
+                        seconds = timings.last_token_s - timings.started_s
                     case Failed(error):
                         raise error
                     case _:
                         pass
     if curves is None:
         raise SlipstreamError("nothing was measured: the model was unloaded meanwhile")
-    _say(console, info, curves, time.time(), as_json=args.json)
+    _say(console, info, curves, time.time(), as_json=args.json, seconds=seconds)
     return 0
 
 
-def _say(console: Console, info: ModelInfo, curves: Curves, at_s: float, *, as_json: bool) -> None:
+def _say(
+    console: Console, info: ModelInfo, curves: Curves, at_s: float, *, as_json: bool, seconds: float | None = None
+) -> None:
+    """`seconds`: that the measuring took, without the load; None where it is not known any more."""
     power = machine.power()
     if as_json:
         about: dict[str, Any] = {"model": info.name, "dtype": info.dtype, "quantisation": info.quantisation}
+        about |= {} if seconds is None else {"measured_in_s": round(seconds, 2)}
         print_json({**about, **machine.facts(), "power": power, "at_s": at_s, **asdict(curves)})
         return
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(at_s))
-    console.print(f"[bold]{info.name}[/] · {info.dtype} · {info.quantisation} · {power} · {when}")
+    took = "" if seconds is None else f" · measured in {seconds:.1f} s"
+    console.print(f"[bold]{info.name}[/] · {info.dtype} · {info.quantisation} · {power} · {when}{took}")
     console.print(_verification(curves))
     for mode, table in curves.drafters.items():
         rows = [

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # importing it imports MLX, and that must wait
 DEMO_NAME = demo.NAME
 CACHE_DISK = "10GiB"
 MAX_BATCH = 64  # rows of a round
+MOST_BYTES = 2**60
 
 
 def add_pair(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +123,10 @@ def _size(option: str, text: str) -> int:
     units = {name.lower(): factor for name, factor in _UNITS.items()}
     if found is None or found[2].lower() not in units:
         raise InvalidRequest(f"{option} must be a size such as 2GiB or 500MB, not {text!r}", option=option)
-    return int(float(found[1]) * units[found[2].lower()])
+    size = float(found[1]) * units[found[2].lower()]
+    if size > MOST_BYTES:
+        raise InvalidRequest(f"{option} must be less than {text}; no disk is as large", option=option)
+    return int(size)
 
 
 def add_sampling(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
@@ -149,6 +153,16 @@ def add_sampling(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
         default=Acceptance.MATCH.value,
         help="match: the seed decides the text; rejection: the same distribution, another text",
     )
+
+
+def comparing(args: argparse.Namespace, what: str) -> Options:
+    """Options of something that compares the texts of several runs. Raises InvalidRequest, naming the option."""
+    chosen = options(args)
+    if chosen.acceptance is Acceptance.REJECTION:
+        raise InvalidRequest(f"{what} compares texts, and --acceptance rejection makes another one; use match")
+    if args.trials < 1:
+        raise InvalidRequest(f"--trials must be at least 1, not {args.trials}")
+    return chosen
 
 
 def options(args: argparse.Namespace, mode: Mode = Mode.AUTO, *, logprobs: int | None = None) -> Options:

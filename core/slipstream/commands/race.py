@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text as Styled
 
-from slipstream.commands.options import add_pair, add_sampling, options, serving
+from slipstream.commands.options import add_pair, add_sampling, comparing, serving
 from slipstream.errors import InvalidRequest
 from slipstream.events import Delta, Done, Event, Prefill, decode_tps
 from slipstream.measure import race as races
@@ -20,7 +20,7 @@ from slipstream.measure import report
 from slipstream.measure.prompts import DEFAULT, Question
 from slipstream.measure.report import NAMES
 from slipstream.measure.verdict import Verdict
-from slipstream.types import Acceptance, Mode, ModelInfo
+from slipstream.types import Mode, ModelInfo
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -39,11 +39,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0: identical, or ties only; 1: different."""
-    chosen = options(args)
-    if chosen.acceptance is Acceptance.REJECTION:
-        raise InvalidRequest("a race compares texts, and --acceptance rejection makes another one; use match")
-    if args.trials < 1:
-        raise InvalidRequest(f"--trials must be at least 1, not {args.trials}")
+    chosen = comparing(args, "a race")
     if args.report is not None and args.report.suffix not in (".json", ".md"):
         raise InvalidRequest(f"--report must end in .json or .md, not {args.report.name}")
     if args.report is not None and (args.report.is_dir() or not args.report.parent.is_dir()):

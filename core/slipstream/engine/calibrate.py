@@ -112,12 +112,14 @@ class Calibration:
 
     def run(self) -> Iterator[None]:
         points = self.points
+        began = self._clock()
         self._seed()
         if self._warm_up:
+            before = self._clock()
             for point in points:
                 self._measure(point)
                 yield
-        began = self._clock()
+            began += self._clock() - before  # compiling is not what the time is for
         for turn in range(REPEATS):
             for number, point in enumerate(points):
                 if self._clock() - began > self._budget_s and (turn or number >= self._needed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ import mlx.core as mx
 from slipstream.curves import Curves
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine import load, self_test
+from slipstream.engine.answer import Answer
 from slipstream.engine.batch import Batch
 from slipstream.engine.calibrate import Calibration
 from slipstream.engine.costs import Costs
@@ -25,12 +26,11 @@ from slipstream.engine.load import Precision
 from slipstream.engine.pace import Pace
 from slipstream.engine.planner import Drafters, plan
 from slipstream.engine.policy import Policy
-from slipstream.engine.round import GRAMMAR, Decoding, Step
-from slipstream.engine.stops import StopStrings
-from slipstream.engine.text import Detokeniser
+from slipstream.engine.round import GRAMMAR, Decoding
 from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady, UnsupportedModel, WontFit
 from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Timings
 from slipstream.jobs import Job
+from slipstream.models import buffers
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
 from slipstream.store import candidate, curves, files, heads, machine, memory
@@ -48,7 +48,6 @@ CPU_CHUNKS = (32, 128)
 GPU_CHUNKS = (512, 128, 2048)
 CANCEL_MS = 150.0  # that a chunk may take where it was: longer ones read faster, and cannot be cancelled meanwhile
 SHARED_CHUNKS = 4  # in which such a piece is read while others decode together
-CLEAR_EVERY = 256  # rounds between handing MLX's cached buffers back
 TICK_EVERY = 16  # rounds between handing on what is to be written to disk
 
 
@@ -124,9 +123,9 @@ class MlxEngine:
             raise ContextFull(len(prompt), self.info.context)
         self._check_ids("prompt", prompt)
         self._check_ids("logit_bias", options.logit_bias)
-        if self._guard is not None:
-            self._guard.admit(len(prompt), options.max_tokens)
         cache = self.target.make_cache(self._kv_bits)
+        if self._guard is not None:
+            self._guard.admit(len(prompt), options.max_tokens, cache)
         fixed = self.target.fixed_kinds
         chosen = plan(self.drafters, options, can_rewind=not fixed)
         if fixed and any(drafter.block for drafter in chosen):
@@ -139,7 +138,7 @@ class MlxEngine:
         decoding = Decoding(self.target, drafters, options, prompt, cache, self._constraint(options))
         prompts = self.prompt_cache if job.request.reuse else None
         keeper = Keeper(prompts, prompt, cache, drafters, self._parts, lambda: self._marks)
-        answer = _Answer(self.tokeniser.decode, options, self.info.end_ids, decoding)
+        answer = Answer(self.tokeniser.decode, options, self.info.end_ids, decoding)
 
         def timings() -> Timings:
             return Timings(
@@ -170,8 +169,6 @@ class MlxEngine:
                 yield answer.take(self._batch.step(decoding))
                 if answer.rounds % TICK_EVERY == 0:
                     keeper.tick()
-                if answer.rounds % CLEAR_EVERY == 0:
-                    mx.clear_cache()
         if rest := answer.rest():
             yield Delta(rest, ())
         keeper.keep(decoding.tokens[: len(prompt) + answer.count])
@@ -279,6 +276,9 @@ class MlxEngine:
                 token=wrong,
             )
 
+    def rest(self) -> None:
+        buffers.give_back()
+
     def close(self) -> None:
         """Free the device. On the thread that made the engine, as its last act with MLX."""
         self._desk.attach(None)
@@ -290,81 +290,8 @@ class MlxEngine:
 def release() -> None:
     """Let go of the device on this thread. One that ends with its streams open brings the process down at exit."""
     mx.synchronize()
-    mx.clear_cache()
+    buffers.give_back()
     mx.clear_streams()
-
-
-class _Answer:
-    """What came so far, where it ends, and the text that may be shown."""
-
-    def __init__(
-        self,
-        decode: Callable[..., str],
-        options: Options,
-        end_ids: tuple[int, ...],
-        decoding: Decoding,
-    ) -> None:
-        self.count = 0  # tokens, the end token included
-        self.rounds = 0
-        self.first_s = 0.0
-        self.last_s = 0.0
-        self.reason: Finish | None = None
-        self._ends = frozenset(options.stop_ids) | (frozenset() if options.ignore_eos else frozenset(end_ids))
-        self._text = Detokeniser(decode)
-        self._stops = StopStrings(options.stop)
-        self._decoding = decoding
-
-    @property
-    def stop(self) -> str | None:
-        return self._stops.matched
-
-    def take(self, step: Step) -> Delta:
-        """One step's tokens up to where the answer ends. An end token counts as output and has no text."""
-        self.last_s = time.monotonic()
-        self.first_s = self.first_s or self.last_s
-        self.rounds += step.round is not None
-        if not self._stops.has_any:
-            count, text = self._take_all(step)
-        else:
-            count, text = self._take_each(step)
-        self.count += count
-        if self.reason is None and self._decoding.is_finished:
-            self.reason = Finish.STOP
-        if self.reason is None and self._decoding.room <= 0:
-            self.reason = Finish.LENGTH
-        made = step.round
-        if made is not None and made.accepted > count:  # what was kept beyond the end is not part of the answer
-            made = replace(made, accepted=count)
-        return Delta(text, step.tokens[:count], made, step.logprobs[:count], step.margins[:count])
-
-    def _take_all(self, step: Step) -> tuple[int, str]:
-        end = next((i for i, token in enumerate(step.tokens) if token in self._ends), None)
-        if end is None:
-            return len(step.tokens), self._text.feed(step.tokens)
-        self.reason = Finish.STOP
-        return end + 1, self._text.feed(step.tokens[:end])
-
-    def _take_each(self, step: Step) -> tuple[int, str]:
-        """Token by token, so that nothing after the token that completes a stop string counts."""
-        shown = ""
-        for index, token in enumerate(step.tokens):
-            if token in self._ends:
-                self.reason = Finish.STOP
-                return index + 1, shown
-            shown += self._stops.feed(self._text.feed([token]))
-            if self._stops.matched is not None:
-                self.reason = Finish.STOP
-                return index + 1, shown
-        return len(step.tokens), shown
-
-    def end(self, reason: Finish) -> None:
-        self.reason = reason
-
-    def rest(self) -> str:
-        """Text that was held back and is now final. Nothing after a stop string."""
-        if self._stops.matched is not None:
-            return ""
-        return self._stops.feed(self._text.finish()) + self._stops.finish()
 
 
 def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk | None = None) -> MlxEngine:
@@ -375,6 +302,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
     began = time.monotonic()
     pair = _with_own_heads(pair)
     limit = _check_room(pair) if pair.guard_memory else None
+    buffers.bound()
     target = load.load_target(pair.target, pair.precision, trust_code=pair.trust_code)
     tokeniser = Tokeniser(pair.target)
     sample = tokeniser.encode(Text(self_test.TEXT)) if pair.drafters else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import mlx.core as mx
 
@@ -147,7 +147,7 @@ class Candidate:
 
 
 def nothing() -> Proposal:
-    return Proposal(mx.zeros((0,), dtype=mx.int32))
+    return Proposal(mx.array([], dtype=mx.int32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,8 @@ def observe(seen: Sequence[Seen]) -> None:
     networks: dict[int, tuple[DraftsTogether, list[tuple[Any, Seen]]]] = {}
     for each in seen:
         for drafter, state in each.drafters.states:
-            if drafter.taps and isinstance(drafter, DraftsTogether):
-                networks.setdefault(id(drafter), (drafter, []))[1].append((state, each))
+            if drafter.taps and (together := _together(drafter)) is not None:
+                networks.setdefault(id(drafter), (together, []))[1].append((state, each))
             else:
                 drafter.observe(state, each.tokens, each.taps)
     for drafter, shared in networks.values():
@@ -190,14 +190,19 @@ def observe(seen: Sequence[Seen]) -> None:
         )
 
 
+def _together(drafter: Drafter) -> DraftsTogether | None:
+    """The drafter, if it can. By its class, which Python remembers: `isinstance` looks a protocol up each time."""
+    return cast(DraftsTogether, drafter) if issubclass(type(drafter), DraftsTogether) else None
+
+
 def draft(wishes: Sequence[Wish]) -> list[Proposal]:
     """What networks propose to several requests: each network runs once, where it can."""
     made: dict[int, Proposal] = {}
     for drafter in {id(wish.drafter): wish.drafter for wish in wishes}.values():
         rows = [row for row, wish in enumerate(wishes) if wish.drafter is drafter]
         asked = [wishes[row] for row in rows]
-        if isinstance(drafter, DraftsTogether):
-            proposals = drafter.propose_together(asked)
+        if (together := _together(drafter)) is not None:
+            proposals = together.propose_together(asked)
         else:
             proposals = [drafter.propose(wish.state, wish.last, wish.limit, wish.draw) for wish in asked]
         made |= dict(zip(rows, proposals, strict=True))

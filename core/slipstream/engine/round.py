@@ -112,7 +112,8 @@ def decode_round(target: Target, rows: Sequence[Decoding], share: Share | None =
         _cut(share, going)
     else:
         each(lambda part: part.row.cut(part))
-    mx.async_eval([part.drafts for part in going])  # the device drafts while the target's graph is built
+    # The device drafts while the target's graph is built.
+    mx.async_eval([part.drafts for part in going if len(part.proposal)])
     taps = sorted({tap for part in going for tap in part.row.taps})
     forwards = target.forward_rows([part.row.verifying(part) for part in going], taps)
     for part, forward in zip(going, forwards, strict=True):
@@ -281,7 +282,8 @@ class Decoding:
 
     def verifying(self, part: Part) -> tuple[mx.array, TargetCache]:
         """What the target is to run, after what its cache holds."""
-        return mx.concatenate([mx.array([self._last], dtype=mx.int32), part.proposal.tokens]), self._cache
+        last = mx.array([self._last], dtype=mx.int32)
+        return mx.concatenate([last, part.proposal.tokens]) if len(part.proposal) else last, self._cache
 
     def decide(self, part: Part) -> None:
         """Choose a token for each verified row. Lazy."""
@@ -303,7 +305,9 @@ class Decoding:
         part.made = Round(self._committed - 1, part.source, tuple(drafted), accepted, confidence)
         self._cache.rewind(self._committed + accepted)
         kept = accepted + 1  # rows: the last committed token and the accepted drafts
-        taps = {tap: rows[:kept] for tap, rows in part.forward.taps.items()}
+        taps = part.forward.taps
+        if accepted < len(drafted):
+            taps = {tap: rows[:kept] for tap, rows in taps.items()}
         return Seen(self._drafters, [self._last, *drafted[:accepted]], taps)
 
     def finish(self, part: Part) -> None:

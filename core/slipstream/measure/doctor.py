@@ -22,7 +22,7 @@ from pathlib import Path
 
 from slipstream import __version__
 from slipstream.errors import ModelNotFound
-from slipstream.store import demo, hub_cache, local, machine
+from slipstream.store import demo, hub_cache, local, machine, preferences
 from slipstream.store.local import Broken, Partial
 from slipstream.store.paths import cache_dir, data_dir
 from slipstream.store.sizes import words
@@ -30,8 +30,8 @@ from slipstream.store.sizes import words
 MINIMUM_MACOS = (14, 0)
 LEAST_MEMORY = 8 * 2**30
 LOW_DISK, NO_DISK = 10 * 10**9, 10**9
-PORT = 8765
 LIBRARIES = ("mlx", "mlx-lm", "transformers", "tokenizers", "numpy", "PySide6-Essentials", "starlette", "uvicorn")
+LAST_PORT = 65535
 PORT_TIMEOUT_S = 2.0
 DATABASES = ("chats.db", "speeds.db")
 
@@ -171,21 +171,22 @@ def _check_disk() -> Iterator[Finding]:
 
 
 def _check_port() -> Iterator[Finding]:
+    port = preferences.read().port
     with socket.socket() as probe:
         probe.settimeout(PORT_TIMEOUT_S)
-        is_taken = probe.connect_ex(("127.0.0.1", PORT)) == 0
+        is_taken = probe.connect_ex(("127.0.0.1", port)) == 0
     if not is_taken:
-        yield Finding("port", State.GOOD, f"port {PORT} is free")
-    elif _is_ours():
-        yield Finding("port", State.GOOD, f"Slipstream's server answers on port {PORT}")
+        yield Finding("port", State.GOOD, f"port {port} is free")
+    elif _is_ours(port):
+        yield Finding("port", State.GOOD, f"Slipstream's server answers on port {port}")
     else:
-        remedy = f"close what uses it, or: slipstream serve --port {PORT + 1}"
-        yield Finding("port", State.WARNING, f"another program uses port {PORT}", remedy)
+        remedy = f"close what uses it, or: slipstream serve --port {port - 1 if port == LAST_PORT else port + 1}"
+        yield Finding("port", State.WARNING, f"another program uses port {port}", remedy)
 
 
-def _is_ours() -> bool:
+def _is_ours(port: int) -> bool:
     """Our root says who answers."""
-    with closing(http.client.HTTPConnection("127.0.0.1", PORT, timeout=PORT_TIMEOUT_S)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PORT_TIMEOUT_S)) as connection:
         try:
             connection.request("GET", "/")
             answer = json.loads(connection.getresponse().read(65536))

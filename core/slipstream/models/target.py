@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -20,12 +19,12 @@ from slipstream.models.families import Family, families
 from slipstream.models.host import number
 from slipstream.models.packed import Packing, Switch, open_up, packed_layers, spans
 from slipstream.models.recurrence import noting, watch
+from slipstream.models.taps import Recorder, tap
 
 logger = logging.getLogger(__name__)
 
 EMBEDDING_TAP = -1  # the input of the first layer, after the embedding scale
 TOLERANCE = 1e-2  # of the largest logit: what half-precision arithmetic in another order may change
-EARLY = 8  # layers of several rows, which Python describes for long enough to let the device begin with them
 _CONTEXT_KEYS = ("max_position_embeddings", "max_sequence_length", "model_max_length", "n_positions", "seq_length")
 
 
@@ -83,7 +82,7 @@ class Target:
         text_config: dict[str, Any] = config.get("text_config") or config
         self.context = next((int(text_config[key]) for key in _CONTEXT_KEYS if text_config.get(key)), 4096)
         self._packs: set[int] = set()  # bits that keys and values were found to pack into
-        self._recorder = _Recorder()
+        self._recorder = Recorder()
         watch(model)
         self._probe = mx.array([1, 2, 0, 2, 1])  # ids that any vocabulary has
         own = model(self._probe[None], cache=self.make_cache().layers)[0]  # [tokens, vocabulary]
@@ -95,7 +94,7 @@ class Target:
         else:
             shape, args = self._parts.shape, self._parts.args
             for index, layer in enumerate(self._parts.layers):
-                _tap(layer, index, len(self._parts.layers), self._recorder)
+                tap(layer, index, len(self._parts.layers), self._recorder)
             if mx.cuda.is_available():
                 few_rows.open_up(self._parts.layers)
             self.layer_count = len(self._parts.layers) * shape.loops(args)  # steps, where layers are gone through again
@@ -370,43 +369,3 @@ def part_of(table: Any, ids: mx.array) -> Callable[[mx.array], mx.array]:
 def _file_of(model: nn.Module) -> str:
     """The name of mlx-lm's model file, which several model types may share."""
     return type(model).__module__.rpartition(".")[2]
-
-
-class _Recorder:
-    """Where tapped layers leave their outputs during one forward."""
-
-    def __init__(self) -> None:
-        self.wanted: frozenset[int] = frozenset()
-        self.rows: dict[int, mx.array] = {}
-        self.calls: Counter[int] = Counter()  # of each layer, in this forward
-        self.starts_early = False  # the device, while Python still describes later layers
-
-    @contextmanager
-    def recording(self, taps: Sequence[int], *, starts_early: bool = False) -> Generator[dict[int, mx.array]]:
-        self.wanted, self.rows, self.calls, self.starts_early = frozenset(taps), {}, Counter(), starts_early
-        try:
-            yield self.rows
-        finally:
-            # The arrays must not outlive the round: they would pin its whole graph.
-            self.wanted, self.rows, self.starts_early = frozenset(), {}, False
-
-
-def _tap(layer: nn.Module, index: int, count: int, recorder: _Recorder) -> None:
-    """Make one of `count` layers record its output. The class changes, not the module: weights and paths stay."""
-    plain: Any = type(layer)
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        out = plain.__call__(self, *args, **kwargs)
-        if recorder.wanted:
-            step = recorder.calls[index] * count + index
-            recorder.calls[index] += 1
-            if index == 0 and step - 1 in recorder.wanted:
-                # Before the first layer is the embedding; between two loops a norm, and the tap is behind it.
-                recorder.rows[step - 1] = args[0]
-            if step in recorder.wanted:
-                recorder.rows[step] = out[0] if isinstance(out, tuple) else out
-        if recorder.starts_early and (index + 1) % EARLY == 0:
-            mx.async_eval(out[0] if isinstance(out, tuple) else out)
-        return out
-
-    layer.__class__ = type(f"Tapped{plain.__name__}", (plain,), {"__call__": call})

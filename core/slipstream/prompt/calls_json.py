@@ -8,7 +8,7 @@ from slipstream.prompt.arguments import Arguments, whole
 from slipstream.prompt.lenient import JsonStream
 from slipstream.prompt.parts import PartWriter
 from slipstream.prompt.signature import Signature, Tools
-from slipstream.prompt.tape import Status, Tape, marker_at, past_end
+from slipstream.prompt.tape import Status, Tape, marker_at, past_end, until_decided
 
 _NAME_KEYS = ("name", "function", "tool_name", "function_name", "tool")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "tool_parameters")
@@ -30,9 +30,7 @@ class JsonCalls:
         self._is_between = False  # a call is complete, and open until its last marker is read
 
     def read(self, tape: Tape, out: PartWriter) -> Status:
-        while (status := self._step(tape, out)) is None:
-            pass
-        return status
+        return until_decided(self._step, tape, out)
 
     def _step(self, tape: Tape, out: PartWriter) -> Status | None:
         """One part of a call; None when the next one may be read."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from slipstream.prompt.arguments import Arguments, whole
 from slipstream.prompt.calls_json import JsonCalls
-from slipstream.prompt.calls_xml import TAG_LIMIT
+from slipstream.prompt.opening import may_open, read_opening
 from slipstream.prompt.parts import PartWriter
 from slipstream.prompt.signature import Signature, Tools
 from slipstream.prompt.strings import FUNCTION_GEMMA, GEMMA, JSON, PYTHON, Dialect
-from slipstream.prompt.tape import LOOKAHEAD, Markers, Status, Tape, past_end, space_end
+from slipstream.prompt.tape import LOOKAHEAD, Markers, Status, Tape, past_end, space_end, until_decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,7 @@ class NamedCalls:
         self._is_between = False
 
     def read(self, tape: Tape, out: PartWriter) -> Status:
-        while (status := self._step(tape, out)) is None:
-            pass
-        return status
+        return until_decided(self._step, tape, out)
 
     def _step(self, tape: Tape, out: PartWriter) -> Status | None:
         """One part of a call; None when the next one may be read."""
@@ -87,19 +85,12 @@ class NamedCalls:
                 self._json = JsonCalls(self._tools, self._ends, is_bare=self._is_bare)
                 return None
         self._is_first = False
-        found = self._syntax.opening.match(text, tape.pos)
-        if not found:
-            return Status.MORE if self._may_open(tape, tape.pos) else Status.FAILED
-        self._signature = self._tools.find(found.group("name"))
-        if self._signature is None:
-            return Status.FAILED
-        self._arguments = Arguments(self._signature, self._syntax.dialect, self._ends)
-        tape.pos = found.end()
+        found = read_opening(tape, self._syntax.opening, self._syntax.part_of_opening, self._tools)
+        if isinstance(found, Status):
+            return found
+        self._signature = found
+        self._arguments = Arguments(found, self._syntax.dialect, self._ends)
         return None
-
-    def _may_open(self, tape: Tape, pos: int) -> bool:
-        is_short = len(tape.text) - pos <= TAG_LIMIT
-        return is_short and not tape.ended and self._syntax.part_of_opening.fullmatch(tape.text, pos) is not None
 
     def _read_arguments(self, arguments: Arguments, tape: Tape, out: PartWriter) -> Status | None:
         status = arguments.read(tape)
@@ -141,7 +132,7 @@ class NamedCalls:
                 if self._tools.find(found.group("name")):
                     self._end(tape, out)
                     return None
-            elif at < len(text) and self._may_open(tape, at):
+            elif at < len(text) and may_open(tape, at, self._syntax.part_of_opening):
                 return Status.MORE
             break
         self._end(tape, out)

@@ -9,12 +9,12 @@ import re
 from dataclasses import dataclass
 
 from slipstream.prompt.arguments import Arguments
+from slipstream.prompt.opening import TAG_LIMIT, may_open, read_opening
 from slipstream.prompt.parts import PartWriter
 from slipstream.prompt.signature import STRING, Kinds, Signature, Tools, coerce
 from slipstream.prompt.strings import escape, quote
 from slipstream.prompt.tape import LOOKAHEAD, Status, Tape, closing_at, marker_at, space_end
 
-TAG_LIMIT = 512  # an opening tag is shorter
 _CDATA = "<![CDATA["
 _newline = re.compile(r"\r?\n").match
 
@@ -112,20 +112,12 @@ class XmlCalls:
                 return status
 
     def _read_opening(self, tape: Tape) -> Status | None:
-        found = self._syntax.opening.match(tape.text, tape.pos)
-        if not found:
-            return Status.MORE if self._may_open(tape, tape.pos) else Status.FAILED
-        self._signature = self._tools.find(found.group("name"))
-        if self._signature is None:
-            return Status.FAILED
+        found = read_opening(tape, self._syntax.opening, self._syntax.part_of_opening, self._tools)
+        if isinstance(found, Status):
+            return found
+        self._signature = found
         self._count = 0
-        tape.pos = found.end()
         return None
-
-    def _may_open(self, tape: Tape, pos: int) -> bool:
-        """Whether the text can still become an opening tag."""
-        is_short = len(tape.text) - pos <= TAG_LIMIT
-        return is_short and not tape.ended and self._syntax.part_of_opening.fullmatch(tape.text, pos) is not None
 
     def _read_body(self, signature: Signature, tape: Tape, out: PartWriter) -> Status | None:
         """Between the opening tag, the parameters and the closing tag."""
@@ -231,7 +223,7 @@ class XmlCalls:
                     tape.pos = at
                     self._end(tape, out)
                     return None
-            elif self._may_open(tape, at):
+            elif may_open(tape, at, self._syntax.part_of_opening):
                 return Status.MORE
         self._end(tape, out)
         return Status.DONE

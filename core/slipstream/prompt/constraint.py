@@ -11,7 +11,8 @@ from llguidance import LLMatcher
 from llguidance.hf import from_tokenizer
 
 from slipstream.errors import InvalidRequest
-from slipstream.prompt.grammar import LIMITS, source
+from slipstream.prompt.grammar import source
+from slipstream.prompt.schema import LIMITS
 from slipstream.types import Grammar
 
 _WORD = 32  # bits of an integer of llguidance's masks

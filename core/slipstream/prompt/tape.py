@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
+from typing import TypeVar
+
+Out = TypeVar("Out")
 
 LOOKAHEAD = 256  # characters of white space looked past before deciding without them
 
@@ -70,6 +73,13 @@ class Tape:
 
     def skip_space(self) -> None:
         self.pos = space_end(self.text, self.pos)
+
+
+def until_decided(step: Callable[[Tape, Out], Status | None], tape: Tape, out: Out) -> Status:
+    """Step after step; one answers None when the next may follow at once."""
+    while (status := step(tape, out)) is None:
+        pass
+    return status
 
 
 _space = re.compile(r"\s*").match

@@ -38,10 +38,10 @@ from slipstream.server.errors import CannotListen, Problem, describe, respond
 from slipstream.server.model_host import ModelHost
 from slipstream.server.on_request import OnRequest
 from slipstream.server.request_log import Logged
+from slipstream.store.preferences import DEFAULT_PORT
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_PORT = 8765
 TICKS = 10  # of uvicorn's, in a second
 STOP_S = 1  # for answers under way to end, once they were cancelled
 START_S = 30.0

@@ -16,13 +16,14 @@ from slipstream.errors import Closed, EngineFaulted, SlipstreamError
 from slipstream.events import Empty, Event, Faulted, Loading, Ready, Status, Working
 from slipstream.jobs import Inbox, Job
 from slipstream.prompt import chat
-from slipstream.prompt.output import OutputStyle, ToolCall
-from slipstream.prompt.respell import Located
+from slipstream.prompt.abilities import Templated
+from slipstream.prompt.output import ToolCall
 from slipstream.server.errors import NotReady
 from slipstream.server.metrics import Metrics
 from slipstream.server.request_log import RequestLog
+from slipstream.server.responses_store import ResponseStore
 from slipstream.store.calls import KeptCalls
-from slipstream.types import Chat, ModelInfo, Prompt
+from slipstream.types import ModelInfo
 
 if TYPE_CHECKING:
     from slipstream.server.stream import Stream
@@ -34,26 +35,10 @@ STALLED_AFTER_S = 30.0  # a job is active and nothing moved: not healthy
 Result = TypeVar("Result")
 
 
-class ServerTokeniser(Protocol):
+class ServerTokeniser(Templated, Protocol):
     """What the server asks of a tokeniser. Used on one thread alone."""
 
-    def encode(self, prompt: Prompt) -> list[int]: ...
-
     def decode(self, ids: Sequence[int]) -> str: ...
-
-    def spell(self, ids: Sequence[int]) -> str:
-        """The text with special tokens in it."""
-        ...
-
-    def locate(self, chat: Chat) -> Located | None:
-        """Ids as `encode` gives them, and where they stand in the text. None where this tokeniser cannot say."""
-        ...
-
-    @property
-    def chat_template(self) -> str: ...
-
-    @property
-    def style(self) -> OutputStyle: ...
 
 
 def open_tokeniser(info: ModelInfo) -> ServerTokeniser:
@@ -81,6 +66,7 @@ class Backend:
         self.aliases = tuple(aliases)  # names listed beside the model's own; any name at all is answered
         self.metrics = Metrics()
         self.requests = RequestLog()
+        self.responses = ResponseStore()
         self.started_s = time.time()
         self.streams: set[Stream] = set()  # open now; the server's loop alone touches it
         self._status: Status = Empty()

@@ -19,7 +19,7 @@ from typing import Any
 from slipstream.errors import SlipstreamError
 from slipstream.jobs import DEFAULT_LIMIT, Inbox
 from slipstream.server.admin import hooks_of
-from slipstream.server.app import DEFAULT_PORT, HttpServer
+from slipstream.server.app import HttpServer
 from slipstream.server.auth import check_origins, is_loopback
 from slipstream.server.backend import Backend
 from slipstream.server.model_host import MAX_KEEP_ALIVE_S, Known, ModelHost
@@ -55,8 +55,7 @@ def add_parser(
     parser = subparsers.add_parser("serve", help="answer OpenAI, Anthropic and Ollama clients on one port")
     add_model(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; wider than this machine needs a key")
-    port = preferences.read().port or DEFAULT_PORT
-    parser.add_argument("--port", type=int, default=port, help="(default: %(default)s)")
+    parser.add_argument("--port", type=int, default=preferences.read().port, help="(default: %(default)s)")
     parser.add_argument(
         "--api-key", help="what clients must send; made and shown when --host is wide and none is given"
     )

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from slipstream.errors import InvalidRequest
-from slipstream.prompt.grammar import check_schema
+from slipstream.prompt.schema import check_schema
 from slipstream.server.fields import Fields
 from slipstream.types import Grammar
 

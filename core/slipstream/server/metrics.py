@@ -172,6 +172,7 @@ def as_json(backend: Backend) -> dict[str, Any]:
         "rounds": metrics.rounds,
         "drafted_tokens": metrics.drafted,
         "accepted_tokens": metrics.accepted,
+        "kept_responses": {"count": len(backend.responses), "bytes": backend.responses.bytes},
         "cancel_s": {
             "count": sum(metrics.cancel.counts),
             "largest": round(metrics.cancel.largest, 4),

@@ -53,11 +53,7 @@ class _Turn:
 
 
 def store_of(request: Request) -> ResponseStore:
-    """One for each app, made when it is first wanted."""
-    state = request.app.state
-    if not hasattr(state, "responses"):
-        state.responses = ResponseStore()
-    return state.responses
+    return backend_of(request).responses
 
 
 async def create(request: Request) -> Response:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from slipstream.server.conversation import Message
+if TYPE_CHECKING:
+    from slipstream.server.conversation import Message
 
 MAX_RESPONSES = 256
 MAX_BYTES = 64 * 1024 * 1024
@@ -30,7 +31,7 @@ class ResponseStore:
         self._running: dict[str, tuple[Callable[[], Json], Callable[[], None]]] = {}
         self._max_responses = max_responses
         self._max_bytes = max_bytes
-        self._bytes = 0
+        self.bytes = 0
 
     def begin(self, response_id: str, state: Callable[[], Json], cancel: Callable[[], None]) -> None:
         """An answer is under way. `end` it in any case."""
@@ -42,14 +43,17 @@ class ResponseStore:
     def keep(self, kept: Kept) -> None:
         self.forget(kept.response["id"])
         self._kept[kept.response["id"]] = kept
-        self._bytes += kept.bytes
-        while len(self._kept) > self._max_responses or (self._bytes > self._max_bytes and len(self._kept) > 1):
+        self.bytes += kept.bytes
+        while len(self._kept) > self._max_responses or (self.bytes > self._max_bytes and len(self._kept) > 1):
             self.forget(next(iter(self._kept)))
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def forget(self, response_id: str) -> bool:
         kept = self._kept.pop(response_id, None)
         if kept is not None:
-            self._bytes -= kept.bytes
+            self.bytes -= kept.bytes
         return kept is not None
 
     def find(self, response_id: str) -> Kept | None:

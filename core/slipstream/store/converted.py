@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from slipstream.store.paths import atomic_folder, exclusive
+from slipstream.errors import ModelIncomplete
+from slipstream.store.paths import atomic_folder, cache_dir, exclusive
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +24,29 @@ class _Manifest:
     version: int  # of the converter
     source_bytes: int
     files: Mapping[str, int]
+
+
+def as_folder(source: Path) -> Path:
+    """A GGUF file as a model folder, made once for each version of the file, in the cache.
+
+    Raises what `gguf.convert` raises, and ModelIncomplete when the folder cannot be written.
+    """
+    folder = conversion(source)
+    try:
+        return converted(source, folder)
+    except OSError as error:
+        raise ModelIncomplete(
+            f"{source} cannot be converted into {folder.parent} ({error.strerror}); "
+            "make room or make the folder writable",
+            path=str(folder.parent),
+        ) from error
+
+
+def conversion(source: Path) -> Path:
+    """Where the folder of this version of the file is, or would be."""
+    stat = source.stat()
+    stamp = f"{source.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+    return cache_dir() / "gguf" / f"{source.stem}-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
 
 
 def converted(source: Path, folder: Path) -> Path:

@@ -96,7 +96,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """A JSON object, or nothing when there is none."""
     try:
         data: object = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return cast(dict[str, Any], data) if isinstance(data, dict) else {}
 

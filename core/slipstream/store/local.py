@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,7 +16,7 @@ from slipstream.errors import InvalidRequest, ModelIncomplete, ModelNotFound, Un
 from slipstream.models.gguf_architecture import DRAFTER_GGUFS, Decoder, module_names
 from slipstream.models.gguf_header import read_header
 from slipstream.store import demo, files, hub_cache, preferences
-from slipstream.store.converted import converted
+from slipstream.store.converted import as_folder, conversion
 from slipstream.store.paths import cache_dir, data_dir, write_text
 from slipstream.store.sizes import words
 
@@ -120,7 +119,7 @@ def resolve(name: str) -> Path:
     found = look_up(name)
     if isinstance(found, LocalModel):
         return folder_of(found)
-    return _converted(found) if found.is_file() else found
+    return as_folder(found) if found.is_file() else found
 
 
 def resolve_drafter(name: str) -> Path:
@@ -168,7 +167,7 @@ def folder_of(model: LocalModel) -> Path:
             pass
     if model.place is Place.BUILT_IN and model.role is Role.TARGET:
         return demo.target()
-    return _converted(model.path) if model.path.is_file() else model.path
+    return as_folder(model.path) if model.path.is_file() else model.path
 
 
 # -- places
@@ -345,31 +344,12 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _converted(path: Path) -> Path:
-    """A GGUF as a model folder, made once for each version of the file."""
-    folder = _conversion(path)
-    try:
-        return converted(path, folder)
-    except OSError as error:
-        raise ModelIncomplete(
-            f"{path} cannot be converted into {folder.parent} ({error.strerror}); "
-            "make room or make the folder writable",
-            path=str(folder.parent),
-        ) from error
-
-
-def _conversion(path: Path) -> Path:
-    stat = path.stat()
-    stamp = f"{path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
-    return cache_dir() / "gguf" / f"{path.stem}-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
-
-
 def stale_conversions() -> list[Path]:
     """Folders made from a GGUF file that is not found any more, or has changed since. Nothing needs them.
 
     One that was named by its path, outside every known folder, is not found either; its conversion is made again.
     """
-    used = {_conversion(model.path) for model in scan() if model.path.is_file() and model.path.suffix == ".gguf"}
+    used = {conversion(model.path) for model in scan() if model.path.is_file() and model.path.suffix == ".gguf"}
     with suppress(ModelNotFound):
         used.add(cache_dir() / "demo" / demo.find().name)
     homes = (cache_dir() / "gguf", cache_dir() / "demo")
@@ -411,4 +391,6 @@ def remove_folder(folder: Path) -> None:
 
 
 def _write_folders(folders: list[Path]) -> None:
+    if _settings().exists() and not files.read_json(_settings()):
+        _settings().replace(_settings().with_suffix(".damaged"))  # its owner may still read something in it
     write_text(_settings(), json.dumps({"folders": [str(folder) for folder in folders]}, indent=2) + "\n")

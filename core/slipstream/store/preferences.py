@@ -17,6 +17,7 @@ from slipstream.store.paths import data_dir
 logger = logging.getLogger(__name__)
 
 FILE = "settings.json"
+DEFAULT_PORT = 8765  # of the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,19 @@ class Preferences:
 
     models_folder: Path | None = None  # looked through beside the usual places
     kv_bits: int = 0
-    port: int | None = None
+    port: int = DEFAULT_PORT
     prompt_cache_ram: int | None = None  # bytes
     prompt_cache_disk: int | None = None  # bytes
+
+
+_said: set[str] = set()  # warnings of this run: the file is read for many options, and once is enough
+
+
+def _warn(message: str, *values: object) -> None:
+    said = message % values
+    if said not in _said:
+        _said.add(said)
+        logger.warning(said)
 
 
 def read(file: Path | None = None) -> Preferences:
@@ -37,11 +48,11 @@ def read(file: Path | None = None) -> Preferences:
         stored: object = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return Preferences()
-    except (OSError, ValueError) as error:
-        logger.warning("%s cannot be read (%s); the defaults hold", path, error)
+    except (OSError, ValueError, RecursionError) as error:
+        _warn("%s cannot be read (%s); the defaults hold", path, error)
         return Preferences()
     if not isinstance(stored, Mapping):
-        logger.warning("%s holds no settings; the defaults hold", path)
+        _warn("%s holds no settings; the defaults hold", path)
         return Preferences()
     given = cast(Mapping[str, Any], stored)  # Any: JSON
 
@@ -50,14 +61,14 @@ def read(file: Path | None = None) -> Preferences:
             return None
         try:
             return take(int(given[key]))
-        except (TypeError, ValueError):
-            logger.warning("%s: %s cannot be %r; the default holds", path, key, given[key])
+        except (TypeError, ValueError, OverflowError):
+            _warn("%s: %s cannot be %r; the default holds", path, key, given[key])
             return None
 
     return Preferences(
         models_folder=_folder(given.get("models/folder")),
         kv_bits=number("performance/kv_bits", _kv_bits) or 0,
-        port=number("server/port", _port),
+        port=number("server/port", _port) or DEFAULT_PORT,
         prompt_cache_ram=number("performance/cache_ram_gb", _gigabytes),
         prompt_cache_disk=number("performance/cache_disk_gb", _gigabytes),
     )

@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 PIECE = 512  # tokens of a node at most: what is evicted, written and read at once
 WRITTEN_FROM = 256  # tokens of a prompt from which on it is worth a file
 GONE_TOKENS = 250_000  # remembered though their state is gone (some 40 bytes each): they say why nothing was reused
+NODE_TOKENS = 64  # what a node itself takes, in tokens: many short prompts are many nodes
 CHECKPOINT_EVERY = 4096  # tokens between the older checkpoints of one prompt
 LATEST_CHECKPOINTS = 4  # of one prompt that are kept however close they stand
 
@@ -366,13 +367,13 @@ class PromptCache:
     def _prune(self) -> None:
         """Forget the oldest ends of which nothing is left, once they are many."""
         gone = [node for node in nodes(self._root) if not node.is_there]
-        excess = sum(len(node.tokens) for node in gone) - GONE_TOKENS
+        excess = sum(NODE_TOKENS + len(node.tokens) for node in gone) - GONE_TOKENS
         for node in sorted(gone, key=lambda node: (node.used, -node.end)):
             if excess <= 0:
                 return
             if not node.children:
                 node.remove()
-                excess -= len(node.tokens)
+                excess -= NODE_TOKENS + len(node.tokens)
 
     # On disk.
 
