@@ -162,6 +162,7 @@ class ModelsScreen(Screen):
         self.get = button(self.tr("Get"), "primary")
         self.reveal = button(self.tr("Reveal"), name=self.tr("Show the folder"))
         self.race = button(self.tr("Race…"), name=self.tr("Race this pair"))
+        self.calibrate = button(self.tr("Calibrate"), name=self.tr("Measure this pair on this machine"))
         self.delete = button(self.tr("Delete…"))
         self.check = button(self.tr("Check whether it fits"))
         self.check.clicked.connect(self._on_check)
@@ -169,10 +170,11 @@ class ModelsScreen(Screen):
         self.get.clicked.connect(self._on_get)
         self.reveal.clicked.connect(self._on_reveal)
         self.race.clicked.connect(partial(self.app.navigator.go, "race"))
+        self.calibrate.clicked.connect(partial(self.app.navigator.go, "telemetry", "calibrate"))
         self.delete.clicked.connect(self._on_delete)
         row = QHBoxLayout()
         row.setSpacing(S)
-        for widget in (self.load, self.get, self.check, self.race, self.reveal):
+        for widget in (self.load, self.get, self.check, self.race, self.calibrate, self.reveal):
             row.addWidget(widget)
         row.addStretch(1)
         row.addWidget(self.delete)
@@ -342,6 +344,7 @@ class ModelsScreen(Screen):
         is_unknown = fit is None or fit.word is FitWord.UNKNOWN
         self.check.setVisible(row.shelf is Shelf.SUGGESTED and is_unknown)
         self.race.setVisible(is_loaded)
+        self.calibrate.setVisible(is_loaded)
         self.reveal.setVisible(row.folder is not None)
         self.delete.setVisible(row.is_removable and not is_loaded)
         self.delete.setEnabled(self.removal.plan is None)
