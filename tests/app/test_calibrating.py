@@ -101,9 +101,7 @@ def test_stop_keeps_what_was_known(qtbot: QtBot, screen: TelemetryScreen, monkey
     assert not screen.costs.isVisible()
 
 
-def test_without_a_model_there_is_nothing_to_measure(
-    qtbot: QtBot, screen: TelemetryScreen, app: AppContext
-) -> None:
+def test_without_a_model_there_is_nothing_to_measure(qtbot: QtBot, screen: TelemetryScreen, app: AppContext) -> None:
     app.session.unload()
     qtbot.waitUntil(lambda: screen.calibrating.phase is Phase.NO_MODEL, timeout=10000)
     assert not screen.calibration.measure.isEnabled()

@@ -63,27 +63,20 @@ class CalibrationPanel(Panel):
 
     def _sentence(self) -> str:
         now = self._calibrating
-        match now.phase:
-            case Phase.NO_MODEL:
-                return self.tr("Load a model to measure what its passes cost here.")
-            case Phase.UNMEASURED:
-                return self.tr(
-                    "Not measured yet. It takes some seconds, and Auto then knows from its first round what pays."
-                )
-            case Phase.RUNNING if now.total:
-                return self.tr("Measuring, {0} of {1}").format(now.done, now.total)
-            case Phase.RUNNING:
-                return self.tr("Waiting for its turn")
-            case Phase.REFUSED:
-                return self.tr(
-                    "This machine is {0}, so what is measured now would mislead. Let it rest and try again."
-                ).format(now.why)
-            case Phase.FAILED:
-                return now.why
-            case Phase.MEASURED:
-                assert now.kept is not None
-                when = QLocale().toString(datetime.fromtimestamp(now.kept.at_s), QLocale.FormatType.ShortFormat)
-                return self._found(now.kept.curves) + " " + self.tr("Measured {0}.").format(when)
+        if now.phase is Phase.MEASURED and now.kept is not None:
+            when = QLocale().toString(datetime.fromtimestamp(now.kept.at_s), QLocale.FormatType.ShortFormat)
+            return self._found(now.kept.curves) + " " + self.tr("Measured {0}.").format(when)
+        if now.phase is Phase.RUNNING and now.total:
+            return self.tr("Measuring, {0} of {1}").format(now.done, now.total)
+        refused = self.tr("This machine is {0}, so what is measured now would mislead. Let it rest and try again.")
+        return {
+            Phase.NO_MODEL: self.tr("Load a model to measure what its passes cost here."),
+            Phase.UNMEASURED: self.tr(
+                "Not measured yet. It takes some seconds, and Auto then knows from its first round what pays."
+            ),
+            Phase.RUNNING: self.tr("Waiting for its turn"),
+            Phase.REFUSED: refused.format(now.why),
+        }.get(now.phase, now.why)
 
     def _found(self, curves: Curves) -> str:
         context = curves.contexts[0]
