@@ -165,6 +165,7 @@ QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::su
 class Theme(QObject):
     """The one source of colours and fonts. Lives on the main thread, made after the QApplication."""
 
+    changing = Signal()  # before `changed`: each widget there is costs a style sheet time
     changed = Signal()  # scheme, accent or zoom
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -274,6 +275,8 @@ class Theme(QObject):
         assert isinstance(app, QApplication)
         # Each of these visits every widget, so none is done without need.
         palette, font, sheet = self._palette(), self.font(), self._style_sheet()
+        if sheet != app.styleSheet():
+            self.changing.emit()
         if palette != app.palette():
             app.setPalette(palette)
         if font != app.font():

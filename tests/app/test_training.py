@@ -16,8 +16,6 @@ from app.fake_run import JUDGED, WRITTEN, FakeRun, figure
 from app.scripted_store import ScriptedStore
 from slipstream.curves import Curves
 from slipstream.train.runs import OwnRun
-from slipstream_app.bridge.pair import PairChoice
-from slipstream_app.models.pairs import PairRow, Shelf
 from slipstream_app.models.store import open_store
 from slipstream_app.models.training import Stage, Training, Trainings, Wanted
 from slipstream_app.models.training_forecast import forecast
@@ -324,9 +322,6 @@ def test_the_models_screen_offers_it_for_what_is_here(
     assert runs[0].arguments[:2] == ["--model", "mlx-community/Qwen3.8-27B-4bit"]
 
 
-ROW = PairRow("tiny", PairChoice("tiny"), Shelf.ON_MAC, "", 1, 64)
-
-
 @pytest.mark.slow
 def test_a_real_one_is_made_paused_and_offered(qtbot: QtBot, context: AppContext, tmp_path: Path) -> None:
     """The command itself on a tiny model: some seconds of work, then its drafter is a pair that loads."""
@@ -336,6 +331,7 @@ def test_a_real_one_is_made_paused_and_offered(qtbot: QtBot, context: AppContext
     model = write_target(models / "tiny", tie_word_embeddings=True)
     extra = ["--prompts", str(prompts), "--answer", "12", "--invented", "0", "--width", "8", "--texts", "2"]
     extra += ["--anchors", "4", "--layers", "1", "--taps", "0,1,2", "--rank", "8", "--longest", "128", "--steps", "60"]
+    extra += ["--shard", "16"]
     trainings = Trainings(tmp_path / "training", OwnRun)
     training = trainings.open(Wanted("tiny", str(model), 16, anyway=True, extra=tuple(extra)))
     training.start()
@@ -352,9 +348,9 @@ def test_a_real_one_is_made_paused_and_offered(qtbot: QtBot, context: AppContext
     again = Trainings(tmp_path / "training", OwnRun)  # as after a restart of the app
     found = again.all[0]
     assert (found.stage, found.progress.step) == (Stage.HALTED, step)
-    with qtbot.waitSignal(again.made, timeout=200_000):
-        found.resume()
-    assert found.stage is Stage.DONE
+    found.resume()
+    qtbot.waitUntil(lambda: found.stage in (Stage.DONE, Stage.HALTED, Stage.FAILED), timeout=250_000)
+    assert found.stage is Stage.DONE, found.why
     assert found.progress.step == 60
 
     store = open_store(lambda _: None)

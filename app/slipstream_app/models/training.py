@@ -88,6 +88,7 @@ class Progress:
     loss: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])  # (step, loss)
     by_position: list[tuple[float, ...]] = field(default_factory=list[tuple[float, ...]])  # kept, one for each figure
     per_round: float = 0.0
+    is_judged: bool = False
     worth: dict[str, float] = field(default_factory=dict[str, float])  # held out, tokens per round by kind
 
     def take(self, report: dict[str, Any]) -> Stage:
@@ -107,6 +108,7 @@ class Progress:
                 self.by_position.append(tuple(float(share) for share in report["agrees"]))
                 return Stage.FITTING
             case _:
+                self.is_judged = True
                 worth = {str(kind): float(value) for kind, value in report.get("by_kind", {}).items()}
                 if sum(worth.values()) > sum(self.worth.values()):  # the better of the weights is kept
                     self.worth = worth
@@ -249,7 +251,7 @@ class Training(QObject):
 
     @property
     def _has_judged(self) -> bool:
-        return bool(self.progress.worth) and (self.output / "model.safetensors").is_file()
+        return self.progress.is_judged and (self.output / "model.safetensors").is_file()
 
     def _ended(self, error: str) -> None:
         if self._is_stopping:

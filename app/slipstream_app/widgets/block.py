@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
+from slipstream_app.markdown import Block
 from slipstream_app.theme import Theme
 
 
@@ -32,3 +34,24 @@ class Part(QFrame):
         self.setFixedWidth(width)
         layout.activate()
         return layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else layout.totalSizeHint().height()
+
+
+@dataclass(slots=True)
+class Away:
+    """The place of a part that is no widget for now."""
+
+    block: Block
+    high: int
+    top: int
+
+    def fit(self, width: int) -> int:
+        return self.high
+
+    def setGeometry(self, x: int, y: int, width: int, height: int) -> None:
+        self.top = y
+
+    def y(self) -> int:
+        return self.top
+
+    def height(self) -> int:
+        return self.high

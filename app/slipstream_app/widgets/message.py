@@ -9,14 +9,16 @@ from functools import cached_property
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QMenu, QWidget
+from shiboken6 import delete
 
 from slipstream_app.history import Message, State
 from slipstream_app.markdown import Block, Code, split
+from slipstream_app.markdown import Prose as ProseBlock
 from slipstream_app.models.chat_reply import Phase, Reply
 from slipstream_app.theme import RADIUS, XS, M, S, Theme
 from slipstream_app.widgets.answer_actions import AnswerActions
 from slipstream_app.widgets.attachments import Chips
-from slipstream_app.widgets.block import Part
+from slipstream_app.widgets.block import Away, Part
 from slipstream_app.widgets.code_card import CodeCard
 from slipstream_app.widgets.message_head import MessageHead
 from slipstream_app.widgets.prose import Prose
@@ -24,6 +26,8 @@ from slipstream_app.widgets.shown import Ask, Shown
 from slipstream_app.widgets.state_line import StateLine
 from slipstream_app.widgets.thinking_card import ThinkingCard
 from slipstream_app.widgets.tool_card import ToolCard
+
+MANY = 24  # parts, from which on those out of sight may be let go
 
 
 class MessageWidget(QWidget):
@@ -44,7 +48,7 @@ class MessageWidget(QWidget):
         self.head.copy.clicked.connect(self.copy_markdown)
         self.chips: Chips | None = None
         self.thinking: ThinkingCard | None = None
-        self.parts: list[Prose | CodeCard] = []
+        self.parts: list[Prose | CodeCard | Away] = []
         self.tools: list[ToolCard] = []
         self._waiting: list[Block] = []
         self._tail: Prose | CodeCard | None = None  # the last of `parts` while it may still change
@@ -115,8 +119,13 @@ class MessageWidget(QWidget):
     def _has(self, name: str) -> bool:
         return name in self.__dict__
 
-    def build(self, until_s: float) -> bool:
-        """Make parts until `until_s` (monotonic). True when all are there."""
+    def build(self, until_s: float, middle: int = 0) -> bool:
+        """Make parts until `until_s` (monotonic); those let go first, from `middle` on. True: all are there."""
+        away = [number for number, part in enumerate(self.parts) if isinstance(part, Away)]
+        for number in sorted(away, key=lambda number: abs(self.parts[number].y() - middle)):
+            self._bring_back(number)
+            if time.monotonic() > until_s:
+                return False
         while self._waiting:
             self._add(self._waiting.pop(0), is_whole=True)
             if time.monotonic() > until_s:
@@ -125,6 +134,38 @@ class MessageWidget(QWidget):
             self._is_dressed = True
             self._dress()
         return True
+
+    def let_go(self, top: int, bottom: int) -> bool:
+        """Keep only the places of parts beyond `top` and `bottom`; `build` makes them anew. False: none was let go."""
+        if len(self.parts) < MANY:
+            return False
+        for number, part in enumerate(self.parts):
+            is_seen = part.y() + part.height() >= top and part.y() <= bottom
+            if is_seen or part is self._tail or isinstance(part, Away):
+                continue
+            block = Code(part.language, part.text) if isinstance(part, CodeCard) else ProseBlock(part.text)
+            self.parts[number] = Away(block, part.height(), part.y())
+            delete(part)
+        return any(isinstance(part, Away) for part in self.parts)
+
+    def _bring_back(self, number: int) -> None:
+        away = self.parts[number]
+        assert isinstance(away, Away)
+        part = self.parts[number] = self._make(away.block, is_whole=True)
+        width, _ = self._laid_for
+        high = part.fit(width)
+        part.setGeometry(0, away.y(), width, high)
+        if high != away.height():
+            self.forget_layout()
+
+    def _bring_all_back(self) -> None:
+        for number, part in enumerate(self.parts):
+            if isinstance(part, Away):
+                self._bring_back(number)
+
+    @property
+    def _there(self) -> list[Prose | CodeCard]:
+        return [part for part in self.parts if not isinstance(part, Away)]
 
     def show_reply(self, reply: Reply, until_s: float) -> bool:
         """Show what has come of a running answer, until `until_s` (monotonic). False: there is more to show."""
@@ -174,11 +215,17 @@ class MessageWidget(QWidget):
 
     def _drop_tail(self) -> None:
         gone = self.parts.pop()
+        assert not isinstance(gone, Away), "the open block is never let go"
         gone.hide()
         gone.deleteLater()
         self._tail = None
 
     def _add(self, block: Block, *, is_whole: bool) -> Prose | CodeCard:
+        part = self._make(block, is_whole=is_whole)
+        self.parts.append(part)
+        return part
+
+    def _make(self, block: Block, *, is_whole: bool) -> Prose | CodeCard:
         if isinstance(block, Code):
             part = CodeCard(self._theme, block.language, self)
             part.set_text(block.text, is_whole=is_whole)
@@ -190,7 +237,6 @@ class MessageWidget(QWidget):
             part.selected.connect(self.selected)
         part.menu_asked.connect(self._on_menu)
         part.show()
-        self.parts.append(part)
         return part
 
     def _show_thoughts(self, text: str, seconds: float, tokens: int | None) -> None:
@@ -243,7 +289,7 @@ class MessageWidget(QWidget):
         return y + M
 
     @staticmethod
-    def _put(part: Part | Chips | Prose, x: int, y: int, width: int, gap: int) -> int:
+    def _put(part: Part | Chips | Prose | Away, x: int, y: int, width: int, gap: int) -> int:
         """Where the next one begins."""
         height = part.fit(width)
         part.setGeometry(x, y, width, height)
@@ -290,7 +336,8 @@ class MessageWidget(QWidget):
     @Slot()
     def copy_plain(self) -> None:
         """Without Markdown's marks."""
-        texts = [part.text if isinstance(part, CodeCard) else part.toPlainText() for part in self.parts]
+        self._bring_all_back()
+        texts = [part.toPlainText() if isinstance(part, Prose) else part.text for part in self._there]
         QGuiApplication.clipboard().setText("\n\n".join(texts))
 
     @Slot(object)
@@ -312,7 +359,8 @@ class MessageWidget(QWidget):
 
     def find_text(self, words: str) -> bool:
         """Select the first place of `words`."""
-        for part in self.parts:
+        self._bring_all_back()
+        for part in self._there:
             body = part.body if isinstance(part, CodeCard) else part
             body.moveCursor(body.textCursor().MoveOperation.Start)
             if body.find(words):

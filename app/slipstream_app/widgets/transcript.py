@@ -67,6 +67,7 @@ class Transcript(QScrollArea):
         self._frame_timer.timeout.connect(self._repaint_running)
         self._frame_ms = FRAME_MS
         self._running: set[int] = set()  # messages with something new to show
+        theme.changing.connect(self._on_changing)
         theme.changed.connect(self._on_theme)
 
     # What it shows.
@@ -233,7 +234,8 @@ class Transcript(QScrollArea):
                 continue
             if row.widget is None:
                 row.widget = self._make(row.shown)
-            row.is_built = row.widget.build(until)
+            middle = self.verticalScrollBar().value() + self.viewport().height() // 2
+            row.is_built = row.widget.build(until, middle - row.y)
             self._fit(row)
             has_changed = True
             if time.monotonic() > until:
@@ -325,6 +327,15 @@ class Transcript(QScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._refit()
+
+    @Slot()
+    def _on_changing(self) -> None:
+        """Long answers keep what is in sight alone, and are made whole again a little at a time."""
+        top = self.verticalScrollBar().value()
+        bottom = top + self.viewport().height()
+        for row in self._rows:
+            if row.widget is not None and row.widget.let_go(top - row.y, bottom - row.y):
+                row.is_built = False
 
     @Slot()
     def _on_theme(self) -> None:

@@ -1,0 +1,87 @@
+"""A long answer when the theme changes: what is out of sight is let go first, and made anew a little at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.conftest import FAKE
+from fakes import FakeTokeniser
+from slipstream_app.models import chat_prompt
+from slipstream_app.screens.base import AppContext
+from slipstream_app.screens.chat import ChatScreen
+from slipstream_app.widgets.block import Away
+from slipstream_app.widgets.message import MessageWidget
+
+PARAGRAPH = "A paragraph with **bold** words, `code` and a [link](https://example.com). " * 3 + "\n\n"
+CODE = "```python\n" + "def f(x):\n    return x * 2\n" * 3 + "```\n\n"
+TEXT = (PARAGRAPH * 4 + CODE) * 20
+
+
+@pytest.fixture
+def screen(qtbot: QtBot, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatScreen]:
+    monkeypatch.setattr(chat_prompt, "_open", lambda _: FakeTokeniser())
+    context.session.load(FAKE)
+    made = ChatScreen(context)
+    qtbot.addWidget(made)
+    made.resize(1000, 700)
+    made.show()
+    history = context.history
+    chat = history.create_chat("long")
+    question = history.add(chat, None, "user", "q").id
+    history.set_leaf(chat, history.add(chat, question, "assistant", TEXT).id)
+    made.open_chat(chat)
+    qtbot.waitUntil(lambda: bool(made.chats.path) and made.transcript.is_settled, timeout=20_000)
+    yield made
+    made.closing()
+    context.theme.set_scheme("system")
+    context.theme.set_zoom(100)
+
+
+def answer(screen: ChatScreen) -> MessageWidget:
+    widget = screen.transcript.widget_of(screen.chats.path[-1].id)
+    assert widget is not None
+    return widget
+
+
+def test_few_widgets_meet_the_new_style_and_all_come_back(qtbot: QtBot, screen: ChatScreen) -> None:
+    widget, theme = answer(screen), screen.app.theme
+    assert len(widget.parts) == 100
+    everything, places = len(QApplication.allWidgets()), [(part.y(), part.height()) for part in widget.parts]
+    met: list[int] = []
+    theme.changed.connect(lambda: met.append(len(QApplication.allWidgets())))
+    theme.set_scheme("dark")
+    assert met[0] < everything / 2
+    away = sum(isinstance(part, Away) for part in widget.parts)
+    assert 60 < away < 100, "what is in sight stays"
+    assert [(part.y(), part.height()) for part in widget.parts] == places
+    qtbot.waitUntil(lambda: not any(isinstance(part, Away) for part in widget.parts), timeout=20_000)
+    qtbot.waitUntil(lambda: screen.transcript.is_settled, timeout=20_000)
+    assert [(part.y(), part.height()) for part in widget.parts] == places
+    assert {part.palette().text().color().name() for part in widget._there} == {theme.css("text")}
+
+
+def test_after_a_zoom_nothing_overlaps(qtbot: QtBot, screen: ChatScreen) -> None:
+    widget = answer(screen)
+    before = widget.height()
+    screen.app.theme.set_zoom(150)
+    qtbot.waitUntil(lambda: widget.height() > before, timeout=20_000)
+    qtbot.waitUntil(lambda: screen.transcript.is_settled, timeout=20_000)
+    ends = [part.y() + part.height() for part in widget.parts]
+    assert all(end <= part.y() for end, part in zip(ends, widget.parts[1:], strict=False))
+
+
+def test_what_was_let_go_is_copied_and_found(screen: ChatScreen) -> None:
+    widget = answer(screen)
+    widget.copy_plain()
+    whole = QGuiApplication.clipboard().text()
+    widget.let_go(0, 100)
+    assert any(isinstance(part, Away) for part in widget.parts)
+    widget.copy_plain()
+    assert QGuiApplication.clipboard().text() == whole
+    widget.let_go(0, 100)
+    assert widget.find_text("return x")
