@@ -126,11 +126,11 @@ def test_a_download_that_was_cut_is_resumed_by_the_next_run(
     again = ModelsScreen(context)
     qtbot.addWidget(again)
     again.visited(None)
-    qtbot.waitUntil(lambda: REPO in again.downloads, timeout=20_000)
-    assert again.downloads[REPO].state.fetch is Fetch.PAUSED
+    qtbot.waitUntil(lambda: REPO in again.downloads.cards, timeout=20_000)
+    assert again.downloads.cards[REPO].state.fetch is Fetch.PAUSED
     assert row_of(again, REPO) is None  # a part is no model
-    again.downloads[REPO].switch.click()
-    qtbot.waitUntil(lambda: again.downloads[REPO].state.fetch is Fetch.DONE, timeout=30_000)
+    again.downloads.cards[REPO].switch.click()
+    qtbot.waitUntil(lambda: again.downloads.cards[REPO].state.fetch is Fetch.DONE, timeout=30_000)
     qtbot.waitUntil(lambda: row_of(again, REPO) is not None, timeout=20_000)
     again.closing()
 
@@ -169,11 +169,11 @@ def test_p19_states_come_from_the_disk(
         made.resize(1000, 700)
         made.show()
         made.visited("downloads")
-        qtbot.waitUntil(lambda: REPO in made.downloads, timeout=20_000)
+        qtbot.waitUntil(lambda: REPO in made.downloads.cards, timeout=20_000)
         return made
 
     again = started_again()
-    card = again.downloads[REPO]
+    card = again.downloads.cards[REPO]
     assert re.match(r"Incomplete, [\d.]+ kB of [\d.]+ kB\.", card.words.text())
     assert card.switch.text() == "Resume"
     qtbot.waitUntil(card.discard.isVisible, timeout=5000)
@@ -181,7 +181,7 @@ def test_p19_states_come_from_the_disk(
     assert built_in.is_ready  # every other row is as usable as before
     again.sections.choose(2)
     card.switch.click()
-    qtbot.waitUntil(lambda: again.downloads[REPO].state.fetch is Fetch.DONE, timeout=30_000)
+    qtbot.waitUntil(lambda: again.downloads.cards[REPO].state.fetch is Fetch.DONE, timeout=30_000)
     qtbot.waitUntil(lambda: row_of(again, REPO) is not None, timeout=20_000)
     again.closing()
 

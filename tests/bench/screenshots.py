@@ -1,4 +1,4 @@
-"""Every screen as a PNG, light and dark, at 1280×800 and 880×560, and the chat at 150 %.
+"""Every screen as a PNG, light and dark, at 1280×800 and 880×560, and at 150 %.
 
     uv run python tests/bench/screenshots.py [--into docs/screenshots] [--only chat race]
 
@@ -9,13 +9,14 @@ fonts-noto-mono.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import socket
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from PySide6.QtGui import QImage  # noqa: E402
 from PySide6.QtTest import QTest  # noqa: E402
 from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 
+from app.fake_run import WRITTEN, FakeRun, figure  # noqa: E402
 from fakes import INFO, FakeEngine, FakeTokeniser, Script  # noqa: E402
 from slipstream.jobs import Job  # noqa: E402
 from slipstream.server.backend import Backend  # noqa: E402
@@ -137,10 +139,10 @@ class Studio:
                     self.window.resize(width, height)
                 self.save(shown, into / "-".join(part for part in (name, scheme, size) if part))
         self.app.settings.set("appearance/scheme", "light")
-        if name == "chat":
+        if is_window:
             self.app.settings.set("appearance/zoom", 150)
             self.window.resize(1280, 800)
-            self.save(shown, into / "chat-light-zoom150")
+            self.save(shown, into / f"{name}-light-zoom150")
             self.app.settings.set("appearance/zoom", 100)
 
     @staticmethod
@@ -187,7 +189,55 @@ def _models(studio: Studio) -> QWidget:
     return studio.window
 
 
+def _offer(studio: Studio) -> QWidget:
+    """Before a drafter is made: what it would take."""
+    from slipstream.train.planning import Machine, Size, estimate
+    from slipstream_app.models.training import Wanted
+    from slipstream_app.models.training_forecast import Forecast
+
+    size = Size(27e9, 27e9, 64, 5120, 151_936, 4.5)
+    machine = Machine(220e9, 8e12, 40)
+    studio.window.go("models", "training")
+    page: Any = studio.window.screen_now
+    page.training.propose(
+        Wanted("Qwen3.8 27B 4-bit", "/models/qwen", 8192),
+        lambda count: Forecast(estimate(size, machine, conversations=count), is_measured=False),
+    )
+    studio.wait(page.training.offer.start.isEnabled)
+    return studio.window
+
+
+def _training(studio: Studio) -> QWidget:
+    """Half way through."""
+    from slipstream_app.models.training import Wanted
+
+    runs: list[FakeRun] = []
+
+    def start(arguments: Sequence[str], log: Path) -> FakeRun:
+        runs.append(FakeRun(arguments, log))
+        return runs[-1]
+
+    trainings = studio.app.trainings
+    trainings._start_run = start
+    studio.window.go("models", "training")
+    page: Any = studio.window.screen_now
+    page.training.withdraw()
+    training = trainings.open(Wanted("Qwen3.8 27B 4-bit", "/models/qwen", 8192))
+    training.start()
+    for shard in range(64):
+        runs[0].say(WRITTEN | {"shard": shard, "shards": 64, "tokens": 28_400})
+    for step in range(10, 620, 10):
+        fade = math.exp(-step / 150)
+        shares = [0.86 - 0.09 * place - (0.5 - 0.02 * place) * fade for place in range(7)]
+        runs[0].say(figure(step, step / 1000, 0.55 + 2.1 * fade + 0.03 * math.sin(step), shares))
+    training.look()
+    QTest.qWait(4000)
+    return studio.window
+
+
 def _telemetry(studio: Studio) -> QWidget:
+    if studio.app.trainings.all:
+        studio.app.trainings.drop(studio.app.trainings.all[0])
     studio.window.go("telemetry")
     studio.wait(lambda: "pyqtgraph" in sys.modules)
     QTest.qWait(3000)
@@ -252,6 +302,8 @@ SCENES: dict[str, Callable[[Studio], QWidget]] = {
     "welcome": _welcome,
     "chat": _chat,
     "models": _models,
+    "offer": _offer,
+    "training": _training,
     "telemetry": _telemetry,
     "race": _race,
     "server": _server,
