@@ -31,6 +31,7 @@ from PySide6.QtTest import QTest  # noqa: E402
 from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 
 from app.fake_run import WRITTEN, FakeRun, figure  # noqa: E402
+from app.scripted_store import ScriptedStore  # noqa: E402
 from fakes import INFO, FakeEngine, FakeTokeniser, Script  # noqa: E402
 from slipstream.jobs import Job  # noqa: E402
 from slipstream.server.backend import Backend  # noqa: E402
@@ -41,6 +42,7 @@ from slipstream_app.bridge.server import ServerOn  # noqa: E402
 from slipstream_app.bridge.session import Session  # noqa: E402
 from slipstream_app.main import make_context  # noqa: E402
 from slipstream_app.models import chat_prompt  # noqa: E402
+from slipstream_app.screens.models import ModelsScreen  # noqa: E402
 from slipstream_app.settings import Settings  # noqa: E402
 from slipstream_app.windows.shell import Shell  # noqa: E402
 
@@ -184,8 +186,14 @@ def _chat(studio: Studio) -> QWidget:
 
 
 def _models(studio: Studio) -> QWidget:
+    """With pairs of every kind, whatever lies on this machine."""
+    assert ModelsScreen.__init__.__kwdefaults__ is not None
+    ModelsScreen.__init__.__kwdefaults__["open_"] = ScriptedStore
     studio.window.go("models")
-    QTest.qWait(1500)
+    page: Any = studio.window.screen_now
+    studio.wait(lambda: page.table.rowCount() > 1 and page.table.fit_of(page.table.everything[0]) is not None)
+    page.view.selectRow(1)
+    page.view.setFocus()
     return studio.window
 
 
@@ -231,7 +239,8 @@ def _training(studio: Studio) -> QWidget:
         shares = [0.86 - 0.09 * place - (0.5 - 0.02 * place) * fade for place in range(7)]
         runs[0].say(figure(step, step / 1000, 0.55 + 2.1 * fade + 0.03 * math.sin(step), shares))
     training.look()
-    QTest.qWait(4000)
+    card = page.training.cards[training.key]
+    studio.wait(lambda: card.losses.plot is not None and card.positions.plot is not None)
     return studio.window
 
 

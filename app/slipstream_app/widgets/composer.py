@@ -350,10 +350,15 @@ class Composer(QFrame):
         self._fit()
 
     @Slot()
-    def refresh_theme(self) -> None:
+    def _word_input(self) -> None:
         self.input.setFont(self._theme.font())
         self.input.setPlaceholderText("")  # Qt lays it out anew for another text alone
         self.input.setPlaceholderText(self.tr("Message…"))
+
+    @Slot()
+    def refresh_theme(self) -> None:
+        self._word_input()
+        QTimer.singleShot(0, self, self._word_input)  # the style sheet may set the font once more after this
         size = self._theme.px(18)
         for tool in (self.attach, self.parameters):
             tool.setIconSize(QSize(size, size))

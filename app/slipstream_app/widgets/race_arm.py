@@ -12,7 +12,7 @@ from slipstream.types import Mode
 from slipstream_app.models.race import ArmProgress, ArmState
 from slipstream_app.strings import mark, shown
 from slipstream_app.theme import M, Theme
-from slipstream_app.widgets.panel import Figure, Panel, Words
+from slipstream_app.widgets.panel import Figure, Panel, Words, wrapped
 
 COLOURS = {
     Mode.BASELINE: "plain",
@@ -52,7 +52,7 @@ class RaceArm(Panel):
         self.speed = Figure(theme, self.tr("tok/s"), "0000.0")
         self.against = Figure(theme, self.tr("against plain"), "00.00× (00.00–00.00)")
         self.against.hide()
-        self.state = Words(theme, "", "muted")
+        self.state = wrapped(theme, "", "muted")
         foot = QHBoxLayout()
         foot.setSpacing(M)
         foot.addWidget(self.speed)

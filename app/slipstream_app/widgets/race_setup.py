@@ -60,6 +60,7 @@ class RaceSetup(Panel):
         self._arm_row.addWidget(Words(theme, self.tr("Arms"), "muted", scale=0.9))
         self._arm_row.addStretch(1)
         self._arm_row.addWidget(self.thinking)
+        self._arm_row.addSpacing(S)
         self._arm_row.addWidget(self.start)
         order = self.tr("Interleaved: the order rotates, so no arm always runs on a warmer machine. One warm-up each.")
         self.body.addLayout(self._fields)

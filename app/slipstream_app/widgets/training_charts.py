@@ -57,7 +57,7 @@ class AcceptanceChart(PlotChart):
         plot.getAxis("left").setWidth(44)
         plot.setYRange(0, 1, padding=0.02)
         plot.setLabel("bottom", self.tr("position in the draft"))
-        plot.addLegend(offset=(-6, 2), labelTextSize="8pt")
+        plot.addLegend(offset=(-6, 2))
         self._first = plot.plot([], [], name=self.tr("at first"), symbol="t", symbolSize=6)
         self._now = plot.plot([], [], name=self.tr("now"), symbol="o", symbolSize=7)
         self.show_figures(self._figures)
@@ -73,9 +73,6 @@ class AcceptanceChart(PlotChart):
             curve.setPen(pen)
             curve.setSymbolPen(pen)
             curve.setSymbolBrush(self.theme.color(name))
-        plot: Any = self.plot
-        if plot is not None and plot.plotItem.legend is not None:
-            plot.plotItem.legend.setLabelTextColor(self.theme.color("muted"))
 
     def show_figures(self, figures: Sequence[tuple[float, ...]]) -> None:
         """Shares by position, one row for each figure, oldest first."""
