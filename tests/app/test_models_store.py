@@ -190,7 +190,7 @@ def test_p19_states_come_from_the_disk(
     third = started_again()
     assert row_of(third, REPO) is None  # cannot be loaded
     assert REPO not in [model.name for model in local.models()]  # nor is it offered to API clients
-    card = third.downloads[REPO]
+    card = third.downloads.cards[REPO]
     assert card.words.text().startswith("Incomplete, ")
     qtbot.waitUntil(card.discard.isVisible, timeout=5000)
     card.discard.click()

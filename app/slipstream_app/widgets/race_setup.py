@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from slipstream.measure.prompts import DEFAULT, Question
 from slipstream.types import Mode, ModelInfo, Options
 from slipstream_app.models.race import RacePlan
-from slipstream_app.theme import XS, M, Theme
+from slipstream_app.theme import XS, M, S, Theme
 from slipstream_app.widgets.panel import Panel, Words, button, set_role
 from slipstream_app.widgets.race_arm import arm_name
 
