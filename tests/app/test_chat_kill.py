@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from slipstream_app.history import State, open_history
+from slipstream_app.history import open_history
+from slipstream_app.messages import State
 
 WRITER = Path(__file__).with_name("chat_writer.py")
 MAX_LOST_S = 2.0

@@ -17,7 +17,8 @@ from slipstream.errors import SlipstreamError
 from slipstream.jobs import Job
 from slipstream.measure.verdict import Comparison, Verdict
 from slipstream.types import Mode
-from slipstream_app.history import Attachment, State, open_history
+from slipstream_app.history import open_history
+from slipstream_app.messages import Attachment, State
 from slipstream_app.models.chat_parameters import Parameters, parse_schema, parse_tools
 from slipstream_app.models.chat_prompt import Count, Shortened
 from slipstream_app.models.chat_reply import Progress

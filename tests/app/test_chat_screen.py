@@ -21,7 +21,7 @@ from slipstream.errors import WontFit
 from slipstream.jobs import Job
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import PairChoice
-from slipstream_app.history import State
+from slipstream_app.messages import State
 from slipstream_app.models import chat_prompt
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.chat import ChatScreen

@@ -13,7 +13,8 @@ from slipstream.errors import SlipstreamError
 from slipstream.measure.verdict import Comparison
 from slipstream.types import Mode
 from slipstream_app.bridge.session import Session
-from slipstream_app.history import Attachment, History, Json, Message, State
+from slipstream_app.history import History
+from slipstream_app.messages import Attachment, Json, Message, State
 from slipstream_app.models import chat_prompt
 from slipstream_app.models.chat_parameters import Parameters
 from slipstream_app.models.chat_prompt import Count, Prompter, Shortened

@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayou
 from slipstream.errors import SlipstreamError
 from slipstream.events import Status
 from slipstream_app.bridge.pair import BUILT_IN
-from slipstream_app.history import Hit, Message, Problem, State
+from slipstream_app.history import Problem
+from slipstream_app.messages import Hit, Message, State
 from slipstream_app.models import chat_defaults
 from slipstream_app.models.chat import Chats
 from slipstream_app.models.chat_defaults import ChatDefaults

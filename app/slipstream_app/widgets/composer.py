@@ -25,8 +25,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from slipstream_app.history import Attachment
 from slipstream_app.icons import icon
+from slipstream_app.messages import Attachment
 from slipstream_app.models.chat_prompt import Count
 from slipstream_app.theme import XS, M, S, Theme
 from slipstream_app.widgets.attachments import Chips, Refused, read

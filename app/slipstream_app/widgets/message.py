@@ -11,9 +11,9 @@ from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QMenu, QWidget
 from shiboken6 import delete
 
-from slipstream_app.history import Message, State
 from slipstream_app.markdown import Block, Code, split
 from slipstream_app.markdown import Prose as ProseBlock
+from slipstream_app.messages import Message, State
 from slipstream_app.models.chat_reply import Phase, Reply
 from slipstream_app.theme import RADIUS, XS, M, S, Theme
 from slipstream_app.widgets.answer_actions import AnswerActions

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QWidget
 
-from slipstream_app.history import State
 from slipstream_app.markdown import split
+from slipstream_app.messages import State
 from slipstream_app.models.chat_reply import Reply
 from slipstream_app.theme import XL, L, M, Theme
 from slipstream_app.widgets.message import MessageWidget

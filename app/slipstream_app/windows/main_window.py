@@ -28,8 +28,8 @@ from slipstream_app.models.recent import RecentPairs
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING, PLACES
-from slipstream_app.settings import BY_KEY
-from slipstream_app.settings import CONTEXT as SETTINGS
+from slipstream_app.settings_table import BY_KEY
+from slipstream_app.settings_table import CONTEXT as SETTINGS
 from slipstream_app.shortcuts import BY_ID, TABLE
 from slipstream_app.strings import shown
 from slipstream_app.theme import M, S

@@ -22,8 +22,9 @@ from slipstream_app.models.updates import UpdateCheck
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING
-from slipstream_app.settings import CONTEXT as SETTINGS_CONTEXT
-from slipstream_app.settings import SETTINGS, Settings
+from slipstream_app.settings import Settings
+from slipstream_app.settings_table import CONTEXT as SETTINGS_CONTEXT
+from slipstream_app.settings_table import SETTINGS
 from slipstream_app.shortcuts import BY_ID
 from slipstream_app.shortcuts import CONTEXT as ACTIONS
 from slipstream_app.strings import shown
