@@ -141,7 +141,9 @@ QComboBox::drop-down { border: 0; width: 20px; }
 QComboBox::down-arrow { image: url("$chevron"); width: 12px; height: 12px; }
 QHeaderView { background: $bg; }
 QHeaderView::section { background: $bg; color: $muted; border: 0; border-bottom: 1px solid $border; padding: 4px 6px; }
+QTableView { outline: 0; selection-background-color: $accent; selection-color: $on_accent; }
 QTableView::item { padding: 0 6px; }
+QTableView::item:selected { background: $accent; color: $on_accent; }
 QProgressBar { background: $raised; border: 0; border-radius: 4px; }
 QProgressBar::chunk { background: $accent; border-radius: 4px; }
 QSlider::groove:horizontal { background: $border; height: 4px; border-radius: 2px; }

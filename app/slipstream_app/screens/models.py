@@ -47,7 +47,7 @@ from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.download_card import DownloadCard
 from slipstream_app.widgets.download_list import DownloadList
 from slipstream_app.widgets.pair_details import PairDetails
-from slipstream_app.widgets.pair_table import pair_view
+from slipstream_app.widgets.pair_table import PairView
 from slipstream_app.widgets.panel import Words, button, wrapped
 from slipstream_app.widgets.sections import Sections
 from slipstream_app.widgets.training_page import TrainingPage
@@ -114,7 +114,7 @@ class ModelsScreen(Screen):
 
     def _pairs_page(self) -> QWidget:
         theme = self.app.theme
-        self.view = pair_view(theme, self.table, self.tr("Pairs"))
+        self.view = PairView(theme, self.table, self.tr("Pairs"))
         self.view.selectionModel().currentRowChanged.connect(self._on_row)
         self.view.doubleClicked.connect(self._on_double)
         self.table.modelReset.connect(self._on_reset)

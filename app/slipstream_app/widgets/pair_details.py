@@ -38,10 +38,11 @@ class PairDetails(QScrollArea):
             row.addWidget(widget)
         self.removal = RemovalPanel(theme)
         self.panel = Panel(theme)
-        for widget in (self.name, self.problem, self.fit_words, self.bar, self.facts):
+        for widget in (self.name, self.problem, self.fit_words, self.bar):
             self.panel.body.addWidget(widget)
         self.panel.body.addLayout(row)
         self.panel.body.addWidget(self.removal)
+        self.panel.body.addWidget(self.facts)
         self.panel.body.addStretch(1)
         self.setWidget(self.panel)
         self.setWidgetResizable(True)

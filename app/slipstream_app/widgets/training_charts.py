@@ -55,7 +55,7 @@ class AcceptanceChart(PlotChart):
 
     def build(self, pg: Any, plot: Any) -> None:
         plot.getAxis("left").setWidth(44)
-        plot.setYRange(0, 1, padding=0.02)
+        plot.setYRange(0, 1.05, padding=0)
         plot.setLabel("bottom", self.tr("position in the draft"))
         plot.addLegend(offset=(-6, 2))
         self._first = plot.plot([], [], name=self.tr("at first"), symbol="t", symbolSize=6)
