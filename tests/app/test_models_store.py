@@ -196,6 +196,6 @@ def test_p19_states_come_from_the_disk(
     card.discard.click()
     assert card.discard.text() == "Really delete"
     card.discard.click()
-    qtbot.waitUntil(lambda: REPO not in third.downloads, timeout=20_000)
+    qtbot.waitUntil(lambda: REPO not in third.downloads.cards, timeout=20_000)
     assert not [model for model in local.scan() if model.name == REPO]
     third.closing()
