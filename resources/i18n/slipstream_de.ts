@@ -1173,6 +1173,41 @@
     </message>
 </context>
 <context>
+    <name>LogPage</name>
+    <message>
+        <source>Level</source>
+        <translation>Stufe</translation>
+    </message>
+    <message>
+        <source>All</source>
+        <translation>Alle</translation>
+    </message>
+    <message>
+        <source>Warnings and errors</source>
+        <translation>Warnungen und Fehler</translation>
+    </message>
+    <message>
+        <source>Errors</source>
+        <translation>Fehler</translation>
+    </message>
+    <message>
+        <source>Search the log</source>
+        <translation>Protokoll durchsuchen</translation>
+    </message>
+    <message>
+        <source>Follow</source>
+        <translation>Mitlaufen</translation>
+    </message>
+    <message>
+        <source>Copy last error</source>
+        <translation>Letzten Fehler kopieren</translation>
+    </message>
+    <message>
+        <source>Log</source>
+        <translation>Protokoll</translation>
+    </message>
+</context>
+<context>
     <name>LossChart</name>
     <message>
         <source>Loss</source>
@@ -2654,6 +2689,81 @@
     </message>
 </context>
 <context>
+    <name>ServerOptionsPage</name>
+    <message>
+        <source>Port</source>
+        <translation>Port</translation>
+    </message>
+    <message>
+        <source>Let other devices on the network in</source>
+        <translation>Andere Geräte im Netz zulassen</translation>
+    </message>
+    <message>
+        <source>None is asked for</source>
+        <translation>Keiner wird verlangt</translation>
+    </message>
+    <message>
+        <source>Key</source>
+        <translation>Schlüssel</translation>
+    </message>
+    <message>
+        <source>Show</source>
+        <translation>Zeigen</translation>
+    </message>
+    <message>
+        <source>Show the key</source>
+        <translation>Schlüssel zeigen</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Copy the key</source>
+        <translation>Schlüssel kopieren</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>Neuer Schlüssel</translation>
+    </message>
+    <message>
+        <source>Web pages that may call it</source>
+        <translation>Webseiten, die ihn aufrufen dürfen</translation>
+    </message>
+    <message>
+        <source>Start the server when Slipstream is opened</source>
+        <translation>Den Server beim Öffnen von Slipstream starten</translation>
+    </message>
+    <message>
+        <source>Load the last pair when a request comes</source>
+        <translation>Das letzte Paar laden, wenn eine Anfrage kommt</translation>
+    </message>
+    <message>
+        <source>Web pages</source>
+        <translation>Webseiten</translation>
+    </message>
+    <message>
+        <source>Options</source>
+        <translation>Optionen</translation>
+    </message>
+    <message>
+        <source>Changes apply at once; a running server starts again with them.</source>
+        <translation>Änderungen gelten sofort; ein laufender Server startet damit neu.</translation>
+    </message>
+    <message>
+        <source>Other devices reach it at {0}, with the key.</source>
+        <translation>Andere Geräte erreichen ihn unter {0}, mit dem Schlüssel.</translation>
+    </message>
+    <message>
+        <source>The key must be printable ASCII without blanks, and stays while others are let in.</source>
+        <translation>Der Schlüssel muss aus druckbarem ASCII ohne Leerzeichen bestehen und bleibt, solange andere zugelassen sind.</translation>
+    </message>
+    <message>
+        <source>Hide</source>
+        <translation>Verbergen</translation>
+    </message>
+</context>
+<context>
     <name>ServerScreen</name>
     <message>
         <source>Part</source>
@@ -2776,100 +2886,8 @@
         <translation>Anfragen leeren</translation>
     </message>
     <message>
-        <source>Port</source>
-        <translation>Port</translation>
-    </message>
-    <message>
-        <source>Let other devices on the network in</source>
-        <translation>Andere Geräte im Netz zulassen</translation>
-    </message>
-    <message>
-        <source>None is asked for</source>
-        <translation>Keiner wird verlangt</translation>
-    </message>
-    <message>
-        <source>Key</source>
-        <translation>Schlüssel</translation>
-    </message>
-    <message>
-        <source>Show</source>
-        <translation>Zeigen</translation>
-    </message>
-    <message>
-        <source>Show the key</source>
-        <translation>Schlüssel zeigen</translation>
-    </message>
-    <message>
-        <source>Copy the key</source>
-        <translation>Schlüssel kopieren</translation>
-    </message>
-    <message>
-        <source>New key</source>
-        <translation>Neuer Schlüssel</translation>
-    </message>
-    <message>
-        <source>Web pages that may call it</source>
-        <translation>Webseiten, die ihn aufrufen dürfen</translation>
-    </message>
-    <message>
-        <source>Start the server when Slipstream is opened</source>
-        <translation>Den Server beim Öffnen von Slipstream starten</translation>
-    </message>
-    <message>
-        <source>Web pages</source>
-        <translation>Webseiten</translation>
-    </message>
-    <message>
-        <source>Changes apply at once; a running server starts again with them.</source>
-        <translation>Änderungen gelten sofort; ein laufender Server startet damit neu.</translation>
-    </message>
-    <message>
-        <source>Other devices reach it at {0}, with the key.</source>
-        <translation>Andere Geräte erreichen ihn unter {0}, mit dem Schlüssel.</translation>
-    </message>
-    <message>
-        <source>The key must be printable ASCII without blanks, and stays while others are let in.</source>
-        <translation>Der Schlüssel muss aus druckbarem ASCII ohne Leerzeichen bestehen und bleibt, solange andere zugelassen sind.</translation>
-    </message>
-    <message>
-        <source>Hide</source>
-        <translation>Verbergen</translation>
-    </message>
-    <message>
-        <source>Level</source>
-        <translation>Stufe</translation>
-    </message>
-    <message>
-        <source>All</source>
-        <translation>Alle</translation>
-    </message>
-    <message>
-        <source>Warnings and errors</source>
-        <translation>Warnungen und Fehler</translation>
-    </message>
-    <message>
-        <source>Errors</source>
-        <translation>Fehler</translation>
-    </message>
-    <message>
-        <source>Search the log</source>
-        <translation>Protokoll durchsuchen</translation>
-    </message>
-    <message>
-        <source>Follow</source>
-        <translation>Mitlaufen</translation>
-    </message>
-    <message>
-        <source>Copy last error</source>
-        <translation>Letzten Fehler kopieren</translation>
-    </message>
-    <message>
         <source>No model is loaded: the first request loads {0}.</source>
         <translation>Kein Modell ist geladen: die erste Anfrage lädt {0}.</translation>
-    </message>
-    <message>
-        <source>Load the last pair when a request comes</source>
-        <translation>Das letzte Paar laden, wenn eine Anfrage kommt</translation>
     </message>
 </context>
 <context>

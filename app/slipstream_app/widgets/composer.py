@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QMimeData, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QDragEnterEvent,
     QDragMoveEvent,
@@ -350,15 +350,11 @@ class Composer(QFrame):
         self._fit()
 
     @Slot()
-    def _word_input(self) -> None:
+    def refresh_theme(self) -> None:
         self.input.setFont(self._theme.font())
+        self.input.viewport().setFont(self._theme.font())  # the placeholder's, which a style sheet leaves as it was
         self.input.setPlaceholderText("")  # Qt lays it out anew for another text alone
         self.input.setPlaceholderText(self.tr("Message…"))
-
-    @Slot()
-    def refresh_theme(self) -> None:
-        self._word_input()
-        QTimer.singleShot(0, self, self._word_input)  # the style sheet may set the font once more after this
         size = self._theme.px(18)
         for tool in (self.attach, self.parameters):
             tool.setIconSize(QSize(size, size))
