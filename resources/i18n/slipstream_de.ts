@@ -959,6 +959,14 @@
         <source>The cost of a round at {0} lengths</source>
         <translation>Die Kosten einer Runde bei {0} Längen</translation>
     </message>
+    <message>
+        <source>plain</source>
+        <translation>ohne Entwürfe</translation>
+    </message>
+    <message>
+        <source>n-gram</source>
+        <translation>N-Gramm</translation>
+    </message>
 </context>
 <context>
     <name>DownloadCard</name>
@@ -2143,6 +2151,14 @@
     <message>
         <source>{0} tokens after {1} s</source>
         <translation>{0} Tokens nach {1} s</translation>
+    </message>
+    <message>
+        <source>{0}×, one round</source>
+        <translation>{0}×, eine Runde</translation>
+    </message>
+    <message>
+        <source>{0} tokens per round</source>
+        <translation>{0} Tokens je Runde</translation>
     </message>
 </context>
 <context>
@@ -4105,10 +4121,6 @@
         <translation>Das Entwurfsmodell lernt: {0} fertig.</translation>
     </message>
     <message>
-        <source>Loading the model and looking at what this machine can do.</source>
-        <translation>Das Modell wird geladen und gemessen, was dieser Rechner kann.</translation>
-    </message>
-    <message>
         <source>The model writes conversations: part {0} of {1} is done.</source>
         <translation>Das Modell schreibt Gespräche: Teil {0} von {1} ist fertig.</translation>
     </message>
@@ -4147,6 +4159,10 @@
     <message>
         <source>The conversations and what was learned so far are deleted.</source>
         <translation>Die Gespräche und das bisher Gelernte werden gelöscht.</translation>
+    </message>
+    <message>
+        <source>The model is loaded, then writes its first conversations.</source>
+        <translation>Das Modell wird geladen und schreibt dann seine ersten Gespräche.</translation>
     </message>
 </context>
 <context>

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from slipstream.curves import Curves
 from slipstream.errors import InvalidRequest
 from slipstream.store import machine
 from slipstream.train import planning
+from slipstream_app import mac
 
 AMOUNTS = (2048, 8192, 32768)  # conversations: short, usual, thorough
 USUAL = AMOUNTS[1]
@@ -43,7 +43,7 @@ def forecast(folder: Path, curves: Curves | None, conversations: int = USUAL) ->
     size = planning.size_of(config)
     if size is None:
         raise InvalidRequest("this model's config does not say how large it is; choose another model")
-    found = planning.machine_of(machine.chip() if sys.platform == "darwin" else platform.machine())
+    found = planning.machine_of(machine.chip() if mac.IS_MAC else platform.machine())
     is_measured = curves is not None and bool(curves.target)
     if curves is not None and is_measured:
         context = curves.contexts[0]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from PySide6.QtCore import QLocale, Slot
+from PySide6.QtCore import QDateTime, QLocale, Slot
 from PySide6.QtWidgets import QProgressBar, QWidget
 
 from slipstream.curves import Curves
@@ -64,7 +62,7 @@ class CalibrationPanel(Panel):
     def _sentence(self) -> str:
         now = self._calibrating
         if now.phase is Phase.MEASURED and now.kept is not None:
-            when = QLocale().toString(datetime.fromtimestamp(now.kept.at_s), QLocale.FormatType.ShortFormat)
+            when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(now.kept.at_s)), QLocale.FormatType.ShortFormat)
             return self._found(now.kept.curves) + " " + self.tr("Measured {0}.").format(when)
         if now.phase is Phase.RUNNING and now.total:
             return self.tr("Measuring, {0} of {1}").format(now.done, now.total)

@@ -13,7 +13,6 @@ class FigureTable(QTableWidget):
 
     def __init__(self, heads: Sequence[str], name: str) -> None:
         super().__init__(0, len(heads))
-        self.setHorizontalHeaderLabels(list(heads))
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         self.horizontalHeader().setHighlightSections(False)
         self.verticalHeader().hide()
@@ -24,8 +23,10 @@ class FigureTable(QTableWidget):
         self.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
         self.setTabKeyNavigation(False)
         self.setAccessibleName(name)
-        for column in range(len(heads)):
-            self.horizontalHeaderItem(column).setTextAlignment(_side(column))
+        for column, head in enumerate(heads):
+            item = QTableWidgetItem(head)
+            item.setTextAlignment(_side(column))
+            self.setHorizontalHeaderItem(column, item)
 
     def show_rows(self, rows: Sequence[tuple[str, ...]]) -> None:
         self.setRowCount(len(rows))

@@ -177,6 +177,7 @@ class CostChart(PlotChart):
         "lookup": ("t", "ngram"),
         "dspark": ("o", "draft"),
         "dflash": ("d", "accent"),
+        "mtp": ("+", "model"),
     }
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -188,7 +189,7 @@ class CostChart(PlotChart):
 
     def build(self, pg: Any, plot: Any) -> None:
         plot.getAxis("left").setWidth(44)
-        plot.addLegend(offset=(6, 2))
+        plot.addLegend(offset=(-6, -6))  # all lines lie above
         self.show_points(self._points)
 
     def colour(self) -> None:
@@ -203,11 +204,17 @@ class CostChart(PlotChart):
     def _mark(self, source: str) -> tuple[str, str]:
         return self._MARKS.get(source, ("x", "model"))
 
+    def _name(self, source: str) -> str:
+        names = {"plain": self.tr("plain"), "lookup": self.tr("n-gram"), "mtp": "MTP"}
+        return names.get(source) or {"dspark": "DSpark", "dflash": "DFlash"}.get(source, source)
+
     def show_points(self, points: Mapping[str, list[tuple[int, float]]]) -> None:
         """By who drafts: (drafts verified, milliseconds)."""
         self._points = points
         self.say("" if points else self.tr("Nothing was measured yet: Auto learns it in its first rounds."))
-        rows = [(source, str(drafts), f"{ms:.1f}") for source, line in points.items() for drafts, ms in line]
+        rows = [
+            (self._name(source), str(drafts), f"{ms:.1f}") for source, line in points.items() for drafts, ms in line
+        ]
         self.describe(self.tr("The cost of a round at {0} lengths").format(len(rows)), rows)
         plot: Any = self.plot
         if plot is None:
@@ -215,7 +222,7 @@ class CostChart(PlotChart):
         for source, line in points.items():
             if source not in self._curves:
                 symbol, _ = self._mark(source)
-                self._curves[source] = plot.plot([], [], name=source, symbol=symbol, symbolSize=7)
+                self._curves[source] = plot.plot([], [], name=self._name(source), symbol=symbol, symbolSize=7)
                 self.recolour()
             self._curves[source].setData([drafts for drafts, _ in line], [ms for _, ms in line])
         top = max((ms for line in points.values() for _, ms in line), default=1.0)

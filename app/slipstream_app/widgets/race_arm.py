@@ -7,7 +7,7 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QWidget
 
 from slipstream.measure import report
-from slipstream.measure.race import Arm
+from slipstream.measure.race import Arm, Spread
 from slipstream.types import Mode
 from slipstream_app.models.race import ArmProgress, ArmState
 from slipstream_app.strings import mark, shown
@@ -34,6 +34,13 @@ NAMES = {
 
 def arm_name(mode: Mode) -> str:
     return shown("RaceArm", NAMES.get(mode, mode.value))
+
+
+def speedup_text(speedup: Spread) -> str:
+    """With its spread; a single run has none, and is said to be one."""
+    if speedup.low < speedup.high:
+        return f"{speedup.median:.2f}× ({report.spread(speedup)})"
+    return shown("RaceArm", mark("RaceArm", "{0}×, one round")).format(f"{speedup.median:.2f}")
 
 
 class RaceArm(Panel):
@@ -111,12 +118,13 @@ class RaceArm(Panel):
     def show_arm(self, arm: Arm, badge: str, role: str) -> None:
         """The race is over."""
         self.speed.set(f"{arm.tps.median:.1f}")
-        self.state.say(
-            self.tr("{0} tokens per round, {1} tok/s").format(f"{arm.tokens_per_round:.2f}", report.spread(arm.tps))
-        )
+        per_round = f"{arm.tokens_per_round:.2f}"
+        is_spread = arm.tps.low < arm.tps.high
+        words = self.tr("{0} tokens per round, {1} tok/s") if is_spread else self.tr("{0} tokens per round")
+        self.state.say(words.format(per_round, report.spread(arm.tps)))
         self.against.setVisible(arm.speedup is not None)
         if arm.speedup is not None:
-            self.against.set(f"{arm.speedup.median:.2f}× ({report.spread(arm.speedup)})")
+            self.against.set(speedup_text(arm.speedup))
         self.badge.say(badge, role)
 
     def show_replay(self, text: str, tokens: int, seconds: float) -> None:

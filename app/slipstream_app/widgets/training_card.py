@@ -100,7 +100,7 @@ class TrainingCard(Panel):
         mean = f"{sum(made.worth.values()) / len(made.worth):.2f}" if made.worth else "–"
         begun = self.tr("The drafter learns: {0} done.").format(percent)
         return {
-            Stage.STARTING: self.tr("Loading the model and looking at what this machine can do."),
+            Stage.STARTING: self.tr("The model is loaded, then writes its first conversations."),
             Stage.WRITING: self.tr("The model writes conversations: part {0} of {1} is done.").format(
                 made.shard, made.shards
             ),
