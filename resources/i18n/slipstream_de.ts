@@ -1375,6 +1375,17 @@
     </message>
 </context>
 <context>
+    <name>ModelDownloads</name>
+    <message>
+        <source>Downloads need a connection.</source>
+        <translation>Zum Laden ist eine Verbindung nötig.</translation>
+    </message>
+    <message>
+        <source>{0} The largest pairs here: {1}.</source>
+        <translation>{0} Die größten Paare hier: {1}.</translation>
+    </message>
+</context>
+<context>
     <name>ModelsScreen</name>
     <message>
         <source>Shelf</source>
@@ -1441,20 +1452,12 @@
         <translation>Downloads ({0})</translation>
     </message>
     <message>
-        <source>Downloads need a connection.</source>
-        <translation>Zum Laden ist eine Verbindung nötig.</translation>
-    </message>
-    <message>
         <source>A folder with models</source>
         <translation>Ein Ordner mit Modellen</translation>
     </message>
     <message>
         <source>Looking for models on this machine…</source>
         <translation>Modelle auf diesem Rechner werden gesucht …</translation>
-    </message>
-    <message>
-        <source>{0} The largest pairs here: {1}.</source>
-        <translation>{0} Die größten Paare hier: {1}.</translation>
     </message>
     <message>
         <source>Training</source>

@@ -304,7 +304,7 @@ def test_delete_is_undone_within_its_time_and_stops_an_answer(make: Open) -> Non
     one.chats.undo_delete()
     assert one.chats.chat == chat
     one.chats.delete(chat)
-    one.chats._settle_delete()
+    one.chats._trash.settle()
     one.chats.undo_delete()
     assert one.history.messages(chat) == []
 

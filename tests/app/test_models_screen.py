@@ -297,7 +297,7 @@ def failed(**facts: Any) -> DownloadState:
 
 def test_a_gated_download_takes_a_token_and_goes_on(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
     visit(qtbot, screen)
-    screen._on_download(failed(wants_token=True))
+    screen.fetching.show_state(failed(wants_token=True))
     screen.sections.choose(DOWNLOADS)
     card = screen.downloads.cards["publisher/gemma-dspark"]
     assert card.token_row.isVisible()
@@ -314,7 +314,7 @@ def test_a_token_that_cannot_be_kept_is_said_and_nothing_starts(
     qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore, context: AppContext
 ) -> None:
     visit(qtbot, screen)
-    screen._on_download(failed(wants_token=True))
+    screen.fetching.show_state(failed(wants_token=True))
     store.refuses = SlipstreamError("this is no Hugging Face token")
     screen.downloads.cards["publisher/gemma-dspark"].token_given.emit("publisher/gemma-dspark", "x")
     qtbot.waitUntil(lambda: context.banners.current is not None, timeout=5000)
@@ -323,6 +323,6 @@ def test_a_token_that_cannot_be_kept_is_said_and_nothing_starts(
 
 def test_a_full_disk_names_what_could_go(qtbot: QtBot, screen: ModelsScreen) -> None:
     visit(qtbot, screen)
-    screen._on_download(failed(is_full=True))
+    screen.fetching.show_state(failed(is_full=True))
     words = screen.downloads.cards["publisher/gemma-dspark"].words.text()
     assert "The largest pairs here: Qwen3.8 27B + DFlash 2 (17.2 GB)." in words

@@ -236,7 +236,7 @@ def _training(studio: Studio) -> QWidget:
         runs[0].say(WRITTEN | {"shard": shard, "shards": 64, "tokens": 28_400})
     for step in range(10, 620, 10):
         fade = math.exp(-step / 150)
-        shares = [0.86 - 0.09 * place - (0.5 - 0.02 * place) * fade for place in range(7)]
+        shares = [max(0.03, 0.86 - 0.09 * place - (0.5 - 0.03 * place) * fade) for place in range(7)]
         runs[0].say(figure(step, step / 1000, 0.55 + 2.1 * fade + 0.03 * math.sin(step), shares))
     training.look()
     card = page.training.cards[training.key]
@@ -248,8 +248,17 @@ def _telemetry(studio: Studio) -> QWidget:
     if studio.app.trainings.all:
         studio.app.trainings.drop(studio.app.trainings.all[0])
     studio.window.go("telemetry")
-    studio.wait(lambda: "pyqtgraph" in sys.modules)
-    QTest.qWait(3000)
+    screen: Any = studio.window.screen_now
+    studio.wait(lambda: screen.chart.plot is not None)
+    studio.window.go("chat")
+    chat: Any = studio.window.screen_now
+    before = studio.app.telemetry.points[-1]
+    chat.composer.set_text("And a test for it")
+    studio.wait(chat.composer.send.isEnabled)
+    chat.submit()
+    studio.wait(lambda: studio.app.telemetry.points[-1] is not before and chat.chats.reply is None)
+    QTest.qWait(1000)
+    studio.window.go("telemetry")
     return studio.window
 
 

@@ -26,9 +26,7 @@ from slipstream.store.curves import curves_of
 from slipstream_app.models.pairs import (
     CONTEXTS,
     DownloadState,
-    Fetch,
     FitWord,
-    Missing,
     OpenStore,
     PairFit,
     PairRow,
@@ -36,16 +34,14 @@ from slipstream_app.models.pairs import (
     RemovalPlan,
     Shelf,
 )
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.store import made_choice, open_store
 from slipstream_app.models.training import Training, Wanted
 from slipstream_app.models.training_forecast import USUAL, Forecast, forecast
 from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
+from slipstream_app.screens.models_downloads import ModelDownloads
 from slipstream_app.theme import L, M, S
 from slipstream_app.widgets.banner import Banner, Kind
-from slipstream_app.widgets.download_card import DownloadCard
-from slipstream_app.widgets.download_list import DownloadList
 from slipstream_app.widgets.pair_details import PairDetails
 from slipstream_app.widgets.pair_table import PairView
 from slipstream_app.widgets.panel import Words, button, wrapped
@@ -65,11 +61,14 @@ class ModelsScreen(Screen):
         super().__init__(app, parent)
         self._work = Work(self)
         self._store = open_(self._download_moved.emit)
-        self._download_moved.connect(self._on_download)
-        self._wanted: dict[str, Missing] = {}
         self._look_number = 0
         self._fit_number = 0
         self.table = PairTable(self)
+        self.fetching = ModelDownloads(app.theme, app.banners, self._store, self.table, self._on_trouble, self)
+        self.downloads = self.fetching.page
+        self._download_moved.connect(self.fetching.show_state)
+        self.fetching.changed.connect(self._on_downloads)
+        self.fetching.arrived.connect(self.look)
         self._fit_timer = QTimer(self, singleShot=True, interval=FIT_DELAY_MS)
         self._fit_timer.timeout.connect(self._ask_fits)
 
@@ -94,7 +93,7 @@ class ModelsScreen(Screen):
         self.search.setMaximumWidth(app.theme.px(220))
         self.pages = QStackedWidget()
         self.pages.addWidget(self._pairs_page())
-        self.pages.addWidget(self._downloads_page())
+        self.pages.addWidget(self.downloads)
         self.pages.addWidget(self._training_page())
         column = QVBoxLayout(self)
         column.setContentsMargins(L, M, L, M)
@@ -167,15 +166,6 @@ class ModelsScreen(Screen):
         made.hide()
         return made
 
-    def _downloads_page(self) -> QWidget:
-        self.downloads = made = DownloadList(self.app.theme)
-        made.pause_asked.connect(self._store.pause)
-        made.resume_asked.connect(self._on_resume)
-        made.page_asked.connect(self._on_page)
-        made.token_given.connect(self._on_token)
-        made.discard_asked.connect(self._on_discard)
-        return made
-
     def _training_page(self) -> QWidget:
         self.training = made = TrainingPage(self.app.theme, self.app.trainings)
         made.load_asked.connect(self._on_load_made)
@@ -196,6 +186,7 @@ class ModelsScreen(Screen):
             self.search.setText(argument)
         self.look()
 
+    @Slot()
     def look(self) -> None:
         """Read anew what is on the disk. An answer that a later question overtook is dropped."""
         self._look_number += 1
@@ -214,7 +205,7 @@ class ModelsScreen(Screen):
         self.table.take(rows)
         for state in unfinished:
             if state.repo not in self.downloads.cards:  # one of an earlier run; a moving one is known already
-                self._on_download(state)
+                self.fetching.show_state(state)
         best = {row.title: self.app.speedups.best(row.title) for row in rows}
         self.table.take_speeds({title: f"{ratio:.2f}×" for title, ratio in best.items() if ratio is not None})
         self._ask_fits()
@@ -326,15 +317,14 @@ class ModelsScreen(Screen):
     def _on_get(self) -> None:
         row = self.chosen
         for half in row.missing if row is not None else ():
-            self._start(half)
+            self.fetching.start(half)
         self.sections.choose(DOWNLOADS)
 
-    def _start(self, half: Missing) -> None:
-        self._wanted[half.repo] = half
-        try:
-            self._store.start(half)
-        except SlipstreamError as error:
-            self._on_trouble(error)
+    @Slot()
+    def _on_downloads(self) -> None:
+        moving = self.downloads.moving
+        self.sections.rename(DOWNLOADS, self.tr("Downloads ({0})").format(moving) if moving else self.tr("Downloads"))
+        self._show_row()
 
     @Slot()
     def _on_check(self) -> None:
@@ -421,52 +411,6 @@ class ModelsScreen(Screen):
     def _removed(self, title: str, where: str) -> None:
         self.app.banners.show(Banner("models", Kind.INFO, f"{title}: {where}"))
         self.look()
-
-    # Downloads.
-
-    @Slot(object)
-    def _on_download(self, state: DownloadState) -> None:
-        card = self.downloads.show_state(state)
-        moving = self.downloads.moving
-        self.sections.rename(DOWNLOADS, self.tr("Downloads ({0})").format(moving) if moving else self.tr("Downloads"))
-        if state.is_full:
-            self._name_largest(card)
-        if state.is_offline:
-            self.app.banners.show(Banner("models.offline", Kind.WARNING, self.tr("Downloads need a connection.")))
-        elif state.fetch is Fetch.RUNNING:
-            self.app.banners.dismiss("models.offline")
-        if state.fetch in (Fetch.DONE, Fetch.FAILED, Fetch.PAUSED):
-            self._show_row()
-        if state.is_over:
-            self.look()
-
-    @Slot(str)
-    def _on_discard(self, repo: str) -> None:
-        def then(_: None) -> None:
-            self.downloads.drop(repo)
-            self.look()
-
-        self._work.do(lambda: self._store.discard(repo), then, self._on_trouble)
-
-    def _name_largest(self, card: DownloadCard) -> None:
-        """What could make room, where a disk is full."""
-        rows = [row for row in self.table.everything if row.is_removable and row.bytes]
-        largest = sorted(rows, key=lambda row: -(row.bytes or 0))[:3]
-        if largest:
-            named = ", ".join(f"{row.title} ({size_text(row.bytes or 0)})" for row in largest)
-            card.words.say(self.tr("{0} The largest pairs here: {1}.").format(card.words.text(), named))
-
-    @Slot(str)
-    def _on_resume(self, repo: str) -> None:
-        self._start(self._wanted.get(repo, Missing(repo, None)))
-
-    @Slot(str, str)
-    def _on_token(self, repo: str, token: str) -> None:
-        self._work.do(lambda: self._store.save_token(token), lambda _: self._on_resume(repo), self._on_trouble)
-
-    @Slot(str)
-    def _on_page(self, address: str) -> None:
-        QDesktopServices.openUrl(QUrl(address))
 
     # Folders.
 
