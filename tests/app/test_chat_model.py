@@ -14,6 +14,7 @@ from pytestqt.wait_signal import SignalBlocker
 from chat_support import Desk, desk
 from fakes import FakeTokeniser, Script
 from slipstream.errors import SlipstreamError
+from slipstream.events import Faulted
 from slipstream.jobs import Job
 from slipstream.measure.verdict import Comparison, Verdict
 from slipstream.types import Mode
@@ -163,6 +164,7 @@ def test_an_engine_that_is_lost_leaves_the_text(make: Open) -> None:
     answer = one.chats.path[-1]
     assert answer.state is State.FAILED
     assert answer.facts["error"]["code"] == "engine_faulted"
+    one.wait(lambda: isinstance(one.session.status, Faulted))
     assert not one.chats.send("again")
     one.session.reload()
     one.wait(lambda: one.session.info is not None)

@@ -168,7 +168,7 @@ def test_stopped_text_is_kept_and_continues(loaded: ChatScreen, engine: FakeEngi
     engine.script = Script(pieces=("!",))
     last(loaded).state_line.go_on.click()
     wait(lambda: loaded.chats.path[-1].state is State.DONE)
-    assert parts_of(loaded) == [f"prose: {kept}!"]
+    wait(lambda: parts_of(loaded) == [f"prose: {kept}!"])
     assert not last(loaded).state_line.isVisible()
 
 

@@ -69,7 +69,7 @@ It trusts its input. A real one should also:
 | no space in the first line | 400 |
 | head over 64 kB | 431 |
 """
-WIDTH = 6  # characters a round when drafts are kept
+WIDTH = 3  # characters a round when drafts are kept
 
 
 def main() -> int:
@@ -102,11 +102,11 @@ def free_port() -> int:
 
 
 def script(job: Job) -> Script:
-    """Plain decoding makes one token a round, a drafter several: to the scripted engine a character is a token."""
+    """Speeds as a large Mac's: plain decoding makes one token a round, a drafter more; here a character is a token."""
     mode = job.request.options.mode
-    width = {Mode.BASELINE: 2, Mode.LOOKUP: 3}.get(mode, WIDTH)
+    width = {Mode.BASELINE: 1, Mode.LOOKUP: 1, Mode.DFLASH: 2}.get(mode, WIDTH)
     text = ANSWER[: job.request.options.max_tokens]
-    return Script(pieces=tuple(text[at : at + width] for at in range(0, len(text), width)), round_s=0.004)
+    return Script(pieces=tuple(text[at : at + width] for at in range(0, len(text), width)), round_s=0.04)
 
 
 class Studio:

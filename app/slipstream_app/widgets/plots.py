@@ -84,6 +84,7 @@ class PlotChart(Chart):
         plot.setMouseEnabled(False, False)
         plot.hideButtons()
         plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        plot.plotItem.setContentsMargins(0, 8, 4, 0)  # an axis's last number stands half outside of it
         plot.setFrameShape(plot.Shape.NoFrame)
         plot.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self._column.removeWidget(self._skeleton)
