@@ -114,7 +114,7 @@ def test_time_energy_and_gain_are_said_before_anything_starts(
 def test_what_was_measured_here_goes_before_the_kind_of_machine(
     qtbot: QtBot, page: TrainingPage, tmp_path: Path
 ) -> None:
-    dear = Curves(target={128: {1: 100.0, 8: 800.0}})  # checking costs as much as writing
+    dear = Curves(target={128: {1: 100.0, 8: 2500.0}})  # checking costs as much as writing
     propose(qtbot, page, folder_of(tmp_path, CONFIG), dear)
     assert page.offer is not None
     assert float(page.offer.gain.value.text().rstrip("×")) < 1
@@ -123,7 +123,7 @@ def test_what_was_measured_here_goes_before_the_kind_of_machine(
 def test_too_little_gain_is_refused_in_the_planners_words_and_made_when_told_to(
     qtbot: QtBot, page: TrainingPage, runs: list[FakeRun], tmp_path: Path
 ) -> None:
-    propose(qtbot, page, folder_of(tmp_path, SPARSE), Curves(target={128: {1: 100.0, 8: 700.0}}))
+    propose(qtbot, page, folder_of(tmp_path, SPARSE), Curves(target={128: {1: 100.0, 8: 2500.0}}))
     offer = page.offer
     assert offer is not None
     assert not offer.start.isVisible()
@@ -141,6 +141,10 @@ def test_a_config_that_says_too_little_is_a_sentence(qtbot: QtBot, page: Trainin
     offer.decline.click()
     assert page.offer is None
     assert page.nothing.isVisible()
+    page.propose(WANTED, lambda count: forecast(folder_of(tmp_path, CONFIG | {"num_hidden_layers": 1}), None, count))
+    offer = page.offer
+    assert offer is not None
+    qtbot.waitUntil(lambda: offer.words.text() == "a target of 1 layers is too small for a drafter", timeout=5000)
 
 
 def test_every_state_of_a_run_is_shown(page: TrainingPage, trainings: Trainings, runs: list[FakeRun]) -> None:

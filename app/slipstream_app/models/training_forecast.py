@@ -49,4 +49,7 @@ def forecast(folder: Path, curves: Curves | None, conversations: int = USUAL) ->
         context = curves.contexts[0]
         plain, verify = (curves.verify_ms(rows, context) / 1000 for rows in (1, planning.PROPOSALS + 1))
         found = planning.measured(found, plain, verify)
-    return Forecast(planning.estimate(size, found, conversations=conversations), is_measured)
+    try:
+        return Forecast(planning.estimate(size, found, conversations=conversations), is_measured)
+    except InvalidRequest as error:
+        raise InvalidRequest(error.message.partition("; use --")[0]) from error  # options are the command's
