@@ -16,6 +16,7 @@ from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.chat import ChatScreen
 from slipstream_app.widgets.block import Away
 from slipstream_app.widgets.message import MessageWidget
+from slipstream_app.widgets.prose import Prose
 
 PARAGRAPH = "A paragraph with **bold** words, `code` and a [link](https://example.com). " * 3 + "\n\n"
 CODE = "```python\n" + "def f(x):\n    return x * 2\n" * 3 + "```\n\n"
@@ -48,21 +49,46 @@ def answer(screen: ChatScreen) -> MessageWidget:
     return widget
 
 
-def test_few_widgets_meet_the_new_style_and_all_come_back(qtbot: QtBot, screen: ChatScreen) -> None:
+def is_thin(widget: MessageWidget) -> bool:
+    return sum(isinstance(part, Away) for part in widget.parts) > 60
+
+
+def test_what_is_far_from_the_view_is_let_go_and_comes_back_when_it_is_scrolled_to(
+    qtbot: QtBot, screen: ChatScreen
+) -> None:
+    widget, transcript = answer(screen), screen.transcript
+    places = [(part.y(), part.height()) for part in widget.parts]
+    qtbot.waitUntil(lambda: is_thin(widget), timeout=20_000)
+    assert [(part.y(), part.height()) for part in widget.parts] == places
+    assert not isinstance(widget.parts[-1], Away), "the end is in sight"
+    assert isinstance(widget.parts[0], Away)
+    transcript.verticalScrollBar().setValue(0)
+    qtbot.waitUntil(lambda: not isinstance(widget.parts[0], Away), timeout=20_000)
+    qtbot.waitUntil(lambda: isinstance(widget.parts[-1], Away), timeout=20_000)
+    assert [(part.y(), part.height()) for part in widget.parts] == places
+
+
+def test_few_widgets_meet_the_new_style(qtbot: QtBot, screen: ChatScreen) -> None:
     widget, theme = answer(screen), screen.app.theme
     assert len(widget.parts) == 100
-    everything, places = len(QApplication.allWidgets()), [(part.y(), part.height()) for part in widget.parts]
+    everything = len(QApplication.allWidgets())
     met: list[int] = []
     theme.changed.connect(lambda: met.append(len(QApplication.allWidgets())))
     theme.set_scheme("dark")
     assert met[0] < everything / 2
-    away = sum(isinstance(part, Away) for part in widget.parts)
-    assert 60 < away < 100, "what is in sight stays"
-    assert [(part.y(), part.height()) for part in widget.parts] == places
-    qtbot.waitUntil(lambda: not any(isinstance(part, Away) for part in widget.parts), timeout=20_000)
-    qtbot.waitUntil(lambda: screen.transcript.is_settled, timeout=20_000)
-    assert [(part.y(), part.height()) for part in widget.parts] == places
+    assert is_thin(widget)
+    assert any(not isinstance(part, Away) for part in widget.parts), "what is in sight stays"
+    qtbot.waitUntil(lambda: not any(isinstance(part, Away) and part.is_stale for part in widget.parts), timeout=20_000)
     assert {part.palette().text().color().name() for part in widget._there} == {theme.css("text")}
+
+
+def test_what_is_selected_is_kept(screen: ChatScreen) -> None:
+    widget = answer(screen)
+    first = widget._there[0]
+    assert isinstance(first, Prose)
+    first.selectAll()
+    widget.let_go(10_000, 10_001)
+    assert widget.parts[0] is first
 
 
 def test_after_a_zoom_nothing_overlaps(qtbot: QtBot, screen: ChatScreen) -> None:
@@ -70,6 +96,7 @@ def test_after_a_zoom_nothing_overlaps(qtbot: QtBot, screen: ChatScreen) -> None
     before = widget.height()
     screen.app.theme.set_zoom(150)
     qtbot.waitUntil(lambda: widget.height() > before, timeout=20_000)
+    qtbot.waitUntil(lambda: not any(isinstance(part, Away) and part.is_stale for part in widget.parts), timeout=20_000)
     qtbot.waitUntil(lambda: screen.transcript.is_settled, timeout=20_000)
     ends = [part.y() + part.height() for part in widget.parts]
     assert all(end <= part.y() for end, part in zip(ends, widget.parts[1:], strict=False))

@@ -253,6 +253,7 @@ def _theme() -> dict[str, Any]:
     QTest.qWait(500)
     while not screen.transcript.is_settled:
         QTest.qWait(50)
+    QTest.qWait(4000)  # what is far from the view is let go in calm
     widgets, began = len(QApplication.allWidgets()), time.thread_time()
     shell.app.theme.set_scheme("dark")
     took = time.thread_time() - began

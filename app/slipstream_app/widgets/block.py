@@ -41,10 +41,13 @@ class Away:
     """The place of a part that is no widget for now."""
 
     block: Block
+    wide: int
     high: int
     top: int
+    is_stale: bool = False  # it would have another height now
 
     def fit(self, width: int) -> int:
+        self.is_stale |= width != self.wide
         return self.high
 
     def setGeometry(self, x: int, y: int, width: int, height: int) -> None:
@@ -55,3 +58,6 @@ class Away:
 
     def height(self) -> int:
         return self.high
+
+    def is_within(self, top: int, bottom: int) -> bool:
+        return self.top + self.high >= top and self.top <= bottom

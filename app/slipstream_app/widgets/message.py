@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import cached_property
+from math import inf
 
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
@@ -119,10 +120,10 @@ class MessageWidget(QWidget):
     def _has(self, name: str) -> bool:
         return name in self.__dict__
 
-    def build(self, until_s: float, middle: int = 0) -> bool:
-        """Make parts until `until_s` (monotonic); those let go first, from `middle` on. True: all are there."""
-        away = [number for number, part in enumerate(self.parts) if isinstance(part, Away)]
-        for number in sorted(away, key=lambda number: abs(self.parts[number].y() - middle)):
+    def build(self, until_s: float, top: int = 0, bottom: int = 0) -> bool:
+        """Make parts until `until_s` (monotonic): of those let go what is wanted. True: all are there."""
+        middle = (top + bottom) // 2
+        for number in sorted(self._wanted(top, bottom), key=lambda number: abs(self.parts[number].y() - middle)):
             self._bring_back(number)
             if time.monotonic() > until_s:
                 return False
@@ -135,24 +136,38 @@ class MessageWidget(QWidget):
             self._dress()
         return True
 
-    def let_go(self, top: int, bottom: int) -> bool:
-        """Keep only the places of parts beyond `top` and `bottom`; `build` makes them anew. False: none was let go."""
+    def wants(self, top: int, bottom: int) -> bool:
+        """Whether parts that were let go are needed between these places, or have to be measured anew."""
+        return bool(self._wanted(top, bottom))
+
+    def _wanted(self, top: int, bottom: int) -> list[int]:
+        return [
+            number
+            for number, part in enumerate(self.parts)
+            if isinstance(part, Away) and (part.is_stale or part.is_within(top, bottom))
+        ]
+
+    def let_go(self, top: int, bottom: int, until_s: float = inf) -> bool:
+        """Keep only the places of parts beyond `top` and `bottom`, until `until_s`. False: there is more to let go."""
         if len(self.parts) < MANY:
-            return False
+            return True
         for number, part in enumerate(self.parts):
-            is_seen = part.y() + part.height() >= top and part.y() <= bottom
-            if is_seen or part is self._tail or isinstance(part, Away):
+            if part is self._tail or isinstance(part, Away) or _is_in_use(part):
                 continue
+            if part.y() + part.height() >= top and part.y() <= bottom:
+                continue
+            if time.monotonic() > until_s:
+                return False
             block = Code(part.language, part.text) if isinstance(part, CodeCard) else ProseBlock(part.text)
-            self.parts[number] = Away(block, part.height(), part.y())
+            self.parts[number] = Away(block, self._laid_for[0], part.height(), part.y())
             delete(part)
-        return any(isinstance(part, Away) for part in self.parts)
+        return True
 
     def _bring_back(self, number: int) -> None:
         away = self.parts[number]
         assert isinstance(away, Away)
         part = self.parts[number] = self._make(away.block, is_whole=True)
-        width, _ = self._laid_for
+        width = self._laid_for[0] or away.wide
         high = part.fit(width)
         part.setGeometry(0, away.y(), width, high)
         if high != away.height():
@@ -162,6 +177,8 @@ class MessageWidget(QWidget):
         for number, part in enumerate(self.parts):
             if isinstance(part, Away):
                 self._bring_back(number)
+        if self._laid_for == (0, 0):
+            self.resized.emit()
 
     @property
     def _there(self) -> list[Prose | CodeCard]:
@@ -263,6 +280,13 @@ class MessageWidget(QWidget):
     def forget_layout(self) -> None:
         """The parts have other sizes now."""
         self._laid_for = (0, 0)
+
+    def measure_anew(self) -> None:
+        """The parts look different now: also those that were let go."""
+        self.forget_layout()
+        for part in self.parts:
+            if isinstance(part, Away):
+                part.is_stale = True
 
     @Slot()
     def _on_part_resized(self) -> None:
@@ -366,3 +390,10 @@ class MessageWidget(QWidget):
             if body.find(words):
                 return True
         return False
+
+
+def _is_in_use(part: Prose | CodeCard) -> bool:
+    """It has something that a new one would not have: a selection, the keyboard, wrapped lines."""
+    body = part.body if isinstance(part, CodeCard) else part
+    is_wrapped = isinstance(part, CodeCard) and part.wrap.isChecked()
+    return is_wrapped or body.textCursor().hasSelection() or body.hasFocus()
