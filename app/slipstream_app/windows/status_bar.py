@@ -57,6 +57,7 @@ class StatusBar(QStatusBar):
         for label in self._labels[1:]:
             self.addPermanentWidget(label)
         self.heat.hide()
+        self._fix_widths()
         self._timer = QTimer(self, interval=LOOK_MS)
         self._timer.timeout.connect(self.refresh)
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
@@ -70,9 +71,17 @@ class StatusBar(QStatusBar):
     def _labels(self) -> tuple[QLabel, ...]:
         return (self.engine, self.memory, self.clients, self.heat, self.serving)
 
+    def _fix_widths(self) -> None:
+        """Of what changes while somebody looks: nothing beside it may jitter."""
+        widest = self.tr("{0} of {1}").format("000.0 GB", "000.0 GB")
+        for label, words in ((self.memory, widest), (self.clients, self.tr("%n client(s)", "", 88))):
+            label.setMinimumWidth(label.fontMetrics().horizontalAdvance(words) + 2 * S)
+            label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+
     @Slot()
     def refresh(self) -> None:
         """Memory and clients as they are now."""
+        self._fix_widths()  # the zoom may be another one
         held = size_text(held_bytes())
         words = self.tr("{0} of {1}").format(held, size_text(self._limit)) if self._limit else held
         self.memory.setText(words)
