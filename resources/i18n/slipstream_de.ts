@@ -687,10 +687,6 @@
         <translation>Schon die letzte Nachricht hat {0} Tokens; bitte kürzen.</translation>
     </message>
     <message>
-        <source>This answer&apos;s tokens were not kept, so it cannot be checked.</source>
-        <translation>Die Tokens dieser Antwort wurden nicht aufgehoben, daher kann sie nicht geprüft werden.</translation>
-    </message>
-    <message>
         <source>Deleted “{0}”</source>
         <translation>„{0}“ gelöscht</translation>
     </message>
@@ -1318,6 +1314,13 @@
     <message>
         <source>On battery</source>
         <translation>Im Batteriebetrieb</translation>
+    </message>
+</context>
+<context>
+    <name>MessageAsks</name>
+    <message>
+        <source>This answer&apos;s tokens were not kept, so it cannot be checked.</source>
+        <translation>Die Tokens dieser Antwort wurden nicht aufgehoben, daher kann sie nicht geprüft werden.</translation>
     </message>
 </context>
 <context>

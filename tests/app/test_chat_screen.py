@@ -474,7 +474,7 @@ def test_search_finds_a_message_and_opens_its_branch(loaded: ChatScreen, engine:
     engine.script = lambda _: Script(pieces=(next(answers),))
     ask(loaded, wait)
     found = loaded.chats.path[-1].id
-    loaded.regenerate_last()
+    loaded.asks.regenerate_last()
     wait(lambda: loaded.chats.reply is None)
     loaded.new_chat()
     ask(loaded, wait, "another")
@@ -600,7 +600,7 @@ def test_every_control_has_a_name_and_every_ask_an_answer(loaded: ChatScreen, wa
     arguments = {Ask.WALK: 1, Ask.RESULT: ("x", ""), Ask.THOUGHTS: False, Ask.REGENERATE: None}
     for one in Ask:
         if one not in (Ask.REGENERATE, Ask.BRANCH, Ask.RESULT):
-            loaded._on_asked(one, message, arguments.get(one))
+            loaded.asks.do(one, message, arguments.get(one))
 
 
 def test_theme_and_zoom_change_every_part(loaded: ChatScreen, engine: FakeEngine, wait: Wait) -> None:
