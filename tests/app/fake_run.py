@@ -23,7 +23,10 @@ def figure(step: int, progress: float, loss: float, agrees: Sequence[float] = (0
 
 
 class FakeRun:
-    """`say` puts reports into its log, as the command does; `end` ends it."""
+    """`say` puts reports into its log, as the command does; `end` ends it.
+
+    `goes_on`: after `stop` it makes its step yet, until `end`.
+    """
 
     def __init__(self, arguments: Sequence[str], log: Path) -> None:
         self.arguments = list(arguments)
@@ -31,6 +34,7 @@ class FakeRun:
         self.told: list[str] = []
         self.is_running = True
         self.error = ""
+        self.goes_on = False
         self._new: list[dict[str, Any]] = []
         self._log = log
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +60,7 @@ class FakeRun:
 
     def stop(self) -> None:
         self.told.append("stop")
-        self.is_running = False
+        self.is_running = self.goes_on
 
     def kill(self) -> None:
         self.told.append("kill")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from slipstream.errors import SlipstreamError
+from slipstream.store.candidate import Candidate
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.models.pairs import DownloadState, Fetch, FitWord, Missing, PairFit, PairRow, RemovalPlan, Shelf
 
@@ -73,7 +74,7 @@ class ScriptedStore:
         self.left: Sequence[DownloadState] = ()
         self.asked: list[tuple[str, object]] = []
         self.refuses: SlipstreamError | None = None
-        self.folder = Path("/nowhere")
+        self.numbers = Candidate({}, 1000, 1000, 2)
 
     def _ask(self, what: str, about: object) -> None:
         self.asked.append((what, about))
@@ -110,9 +111,9 @@ class ScriptedStore:
         self.rows = tuple(row for row in self.rows if row.title != plan.title)
         return "in the Bin"
 
-    def target_folder(self, row: PairRow) -> Path:
-        self._ask("folder", row.key)
-        return self.folder
+    def target_numbers(self, row: PairRow) -> Candidate:
+        self._ask("numbers", row.key)
+        return self.numbers
 
     def add_folder(self, folder: Path) -> None:
         self._ask("add", folder)

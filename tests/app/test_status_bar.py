@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from app.conftest import FAKE
-from fakes import FakeEngine
+from fakes import FakeEngine, Script
 from slipstream.types import Request, Text
 from slipstream_app.bridge.server import ServerHost, ServerOn
 from slipstream_app.models import memory
 from slipstream_app.models.conditions import Conditions, Level
 from slipstream_app.screens.base import AppContext
-from slipstream_app.windows.status_bar import StatusBar
+from slipstream_app.windows.status_bar import HEAT_S, StatusBar
 
 
 @pytest.fixture
-def bar(qtbot: QtBot, context: AppContext) -> StatusBar:
-    made = StatusBar(context.session, context.server, conditions=lambda: Conditions(thermal=Level.RAISED))
+def heat() -> list[Level]:
+    """As it is; the last one counts."""
+    return [Level.NOMINAL]
+
+
+@pytest.fixture
+def bar(qtbot: QtBot, context: AppContext, heat: list[Level]) -> StatusBar:
+    made = StatusBar(context.session, context.server, conditions=lambda: Conditions(thermal=heat[-1]))
     qtbot.addWidget(made)
     made.show()
     return made
@@ -36,8 +40,7 @@ def test_it_says_what_the_engine_does_and_looks_only_meanwhile(
     assert bar.engine.text() == "No model is loaded"
     context.session.load(FAKE)
     qtbot.waitUntil(lambda: bar.engine.text() == "Engine ready", timeout=5000)
-    assert isinstance(engine.script, object)
-    engine.script = replace(engine.script, blocks_after=1)  # type: ignore[type-var]
+    engine.script = Script(blocks_after=1)
     context.session.submit(Request(Text("x")))
     qtbot.waitUntil(lambda: bar.engine.text() == "Engine generating", timeout=5000)
     assert timers(bar)
@@ -50,13 +53,33 @@ def test_it_says_what_the_engine_does_and_looks_only_meanwhile(
     assert not timers(bar)
 
 
-def test_memory_and_heat_in_words(qtbot: QtBot, bar: StatusBar) -> None:
+def test_memory_and_heat_in_words(qtbot: QtBot, heat: list[Level], bar: StatusBar) -> None:
     qtbot.waitUntil(lambda: " of " in bar.memory.text(), timeout=5000)
     held, _, limit = bar.memory.text().partition(" of ")
     assert held.endswith(("MB", "GB"))
     assert limit.endswith("GB")
-    assert bar.heat.text() == "Heat: raised"
+    assert bar.heat.text() == "Heat: nominal"
+
+
+def test_heat_is_asked_again_while_something_is_done_and_until_it_is_nominal(
+    qtbot: QtBot, heat: list[Level], bar: StatusBar
+) -> None:
+    qtbot.waitUntil(lambda: bar.heat.text() == "Heat: nominal", timeout=5000)
+    assert not bar._cooling.isActive()
+    heat.append(Level.RAISED)
+    bar.refresh()
+    qtbot.wait(200)
+    assert bar.heat.text() == "Heat: nominal", "not more often than every some seconds"
+    bar._asked_s -= HEAT_S
+    bar.refresh()  # as each second while an answer comes
+    qtbot.waitUntil(lambda: bar.heat.text() == "Heat: raised", timeout=5000)
     assert bar.heat.property("role") == "warn"
+    assert bar._cooling.isActive()
+    heat.append(Level.NOMINAL)
+    bar._asked_s -= HEAT_S
+    bar._cooling.timeout.emit()
+    qtbot.waitUntil(lambda: bar.heat.text() == "Heat: nominal", timeout=5000)
+    bar._cooling.stop()
 
 
 def test_clients_are_counted_while_the_server_is_on(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,8 @@ from pytestqt.qtbot import QtBot
 from app.fake_run import JUDGED, WRITTEN, FakeRun, figure
 from app.scripted_store import ScriptedStore
 from slipstream.curves import Curves
+from slipstream.store.candidate import Candidate
+from slipstream.store.paths import cache_dir
 from slipstream.train.runs import OwnRun
 from slipstream_app.models.store import open_store
 from slipstream_app.models.training import Stage, Training, Trainings, Wanted
@@ -70,15 +71,20 @@ def page(qtbot: QtBot, context: AppContext, trainings: Trainings) -> TrainingPag
     return made
 
 
-def folder_of(tmp_path: Path, config: dict[str, Any]) -> Path:
-    folder = tmp_path / "model"
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
+def numbers(config: dict[str, Any], elements: int = 1000) -> Candidate:
+    return Candidate(config, 2 * elements, elements, 2)
 
 
-def propose(qtbot: QtBot, page: TrainingPage, folder: Path, curves: Curves | None = None) -> None:
-    page.propose(WANTED, lambda conversations: forecast(folder, curves, conversations))
+def propose(
+    qtbot: QtBot,
+    page: TrainingPage,
+    config: dict[str, Any],
+    curves: Curves | None = None,
+    *,
+    wanted: Wanted = WANTED,
+    elements: int = 1000,
+) -> None:
+    page.propose(wanted, lambda conversations: forecast(numbers(config, elements), curves, conversations))
     assert page.offer is not None
     assert not page.offer.start.isEnabled()
     qtbot.waitUntil(lambda: page.offer is not None and page.offer.gain.value.text() != "–", timeout=5000)
@@ -94,7 +100,7 @@ def test_time_energy_and_gain_are_said_before_anything_starts(
     qtbot: QtBot, page: TrainingPage, runs: list[FakeRun], tmp_path: Path
 ) -> None:
     assert page.nothing.isVisible()
-    propose(qtbot, page, folder_of(tmp_path, CONFIG))
+    propose(qtbot, page, CONFIG)
     offer = page.offer
     assert offer is not None
     assert "Wh" in offer.energy.value.text()
@@ -115,7 +121,7 @@ def test_what_was_measured_here_goes_before_the_kind_of_machine(
     qtbot: QtBot, page: TrainingPage, tmp_path: Path
 ) -> None:
     dear = Curves(target={128: {1: 100.0, 8: 2500.0}})  # checking costs as much as writing
-    propose(qtbot, page, folder_of(tmp_path, CONFIG), dear)
+    propose(qtbot, page, CONFIG, dear)
     assert page.offer is not None
     assert float(page.offer.gain.value.text().rstrip("×")) < 1
 
@@ -123,7 +129,7 @@ def test_what_was_measured_here_goes_before_the_kind_of_machine(
 def test_too_little_gain_is_refused_in_the_planners_words_and_made_when_told_to(
     qtbot: QtBot, page: TrainingPage, runs: list[FakeRun], tmp_path: Path
 ) -> None:
-    propose(qtbot, page, folder_of(tmp_path, SPARSE), Curves(target={128: {1: 100.0, 8: 2500.0}}))
+    propose(qtbot, page, SPARSE, Curves(target={128: {1: 100.0, 8: 2500.0}}))
     offer = page.offer
     assert offer is not None
     assert not offer.start.isVisible()
@@ -133,7 +139,7 @@ def test_too_little_gain_is_refused_in_the_planners_words_and_made_when_told_to(
 
 
 def test_a_config_that_says_too_little_is_a_sentence(qtbot: QtBot, page: TrainingPage, tmp_path: Path) -> None:
-    page.propose(WANTED, lambda count: forecast(folder_of(tmp_path, {}), None, count))
+    page.propose(WANTED, lambda count: forecast(numbers({}), None, count))
     first = page.offer
     assert first is not None
     qtbot.waitUntil(lambda: "does not say how large" in first.words.text(), timeout=5000)
@@ -141,7 +147,7 @@ def test_a_config_that_says_too_little_is_a_sentence(qtbot: QtBot, page: Trainin
     first.decline.click()
     assert page.offer is None
     assert page.nothing.isVisible()
-    page.propose(WANTED, lambda count: forecast(folder_of(tmp_path, CONFIG | {"num_hidden_layers": 1}), None, count))
+    page.propose(WANTED, lambda count: forecast(numbers(CONFIG | {"num_hidden_layers": 1}), None, count))
     second = page.offer
     assert second is not None
     qtbot.waitUntil(lambda: second.words.text() == "a target of 1 layers is too small for a drafter", timeout=5000)
@@ -167,6 +173,7 @@ def test_every_state_of_a_run_is_shown(page: TrainingPage, trainings: Trainings,
     assert said == "Kept by position: 1: 70\u00a0%, 2: 50\u00a0%, 3: 30\u00a0%"
     card.switch.click()
     assert (training.stage, run.told) == (Stage.PAUSED, ["pause"])
+    assert card.words.text().startswith("Pauses after this part")
     run.say(figure(21, 0.52, 0.9))  # the step that was being made
     training.look()
     assert training.stage is Stage.PAUSED
@@ -220,6 +227,16 @@ def test_cancel_asks_once_more_and_deletes_what_was_made(
     card = page.cards[training.key]
     card.cancel.click()
     assert run.is_running
+    assert str(training.work) in card.goes.text()
+    training.changed.emit()  # a report must not take the question away
+    assert card.cancel.text() == "Really delete"
+    card._sure.timeout.emit()
+    assert (card.cancel.text(), card.goes.isVisibleTo(card)) == ("Cancel…", False)
+    card.cancel.click()
+    run.say(WRITTEN)
+    training.look()
+    assert card.cancel.text() == "Cancel…", "another stage is another question"
+    card.cancel.click()
     card.cancel.click()
     assert run.told == ["kill"]
     assert not training.work.exists()
@@ -252,7 +269,7 @@ def test_a_process_that_outlived_the_app_is_taken_up(
     qtbot: QtBot, trainings: Trainings, runs: list[FakeRun], tmp_path: Path
 ) -> None:
     """A shell stands for it: it has the log's name in its command."""
-    log = tmp_path / "training" / "tiny-model-1.jsonl"
+    log = tmp_path / "training" / f"{WANTED.key}-1.jsonl"
     script = f"trap 'exit 0' TERM; trap 'echo paused > {tmp_path}/told' USR1; while true; do sleep 0.05; done; : {log}"
     pid = os.posix_spawn("/bin/sh", ["sh", "-c", script], os.environ)
     try:
@@ -276,17 +293,93 @@ def test_a_process_that_outlived_the_app_is_taken_up(
 
 
 def test_one_is_made_at_a_time(qtbot: QtBot, page: TrainingPage, trainings: Trainings, runs: list[FakeRun]) -> None:
-    training, run = begin(trainings, runs)
-    folder = Path(training.work).parent.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    page.propose(Wanted("another", None, 2048), lambda count: forecast(folder_of(folder, CONFIG), None, count))
-    offer = page.offer
-    assert offer is not None
-    qtbot.waitUntil(lambda: offer.start.isEnabled() or offer.anyway.isVisible(), timeout=5000)
-    (offer.start if offer.start.isVisible() else offer.anyway).click()
+    first, run = begin(trainings, runs)
+    run.goes_on = True
+    run.say(WRITTEN)
+    first.look()
+    propose(qtbot, page, CONFIG, wanted=Wanted("another", None, 2048))
+    assert page.offer is not None
+    assert "ends after its step" in page.offer.others.text()
+    page.offer.start.click()
     assert run.told == ["stop"]
-    assert len(runs) == 2
+    card = page.cards[first.key]
+    assert card.words.text() == "It ends after this step, and can be continued from there."
+    assert not card.switch.isVisibleTo(card)
+    second = trainings.all[1]
+    assert (second.stage, len(runs)) == (Stage.WAITING, 1)
+    run.end()
+    first.look()
+    assert (first.stage, second.stage) == (Stage.HALTED, Stage.STARTING)
     assert "--model" not in runs[1].arguments
+    runs[1].goes_on = True
+    card.switch.click()  # Continue keeps to it too
+    assert (first.stage, runs[1].told, len(runs)) == (Stage.WAITING, ["stop"], 2)
+    runs[1].end()
+    second.look()
+    assert (first.stage, second.stage, len(runs)) == (Stage.STARTING, Stage.HALTED, 3)
+
+
+def test_the_end_of_the_app_is_one_word_to_a_run_that_ends_already(trainings: Trainings, runs: list[FakeRun]) -> None:
+    training, run = begin(trainings, runs)
+    run.goes_on = True
+    training.halt()
+    trainings.closing()
+    assert run.told == ["stop"]
+    run.end()
+
+
+def test_what_is_finished_although_it_was_told_to_end_is_finished(trainings: Trainings, runs: list[FakeRun]) -> None:
+    made: list[Training] = []
+    trainings.made.connect(made.append)
+    training, run = begin(trainings, runs)
+    run.goes_on = True
+    training.halt()
+    run.say(WRITTEN, JUDGED)
+    training.output.mkdir(parents=True)
+    (training.output / "model.safetensors").write_bytes(b"")
+    run.end()
+    training.look()
+    assert (training.stage, made) == (Stage.DONE, [training])
+
+
+def test_nothing_of_the_commands_is_deleted_or_written_over(trainings: Trainings, runs: list[FakeRun]) -> None:
+    theirs = [cache_dir() / "train" / name / "tiny-DSpark" for name in ("tiny model", "tiny-model", WANTED.key)]
+    for folder in theirs:
+        folder.mkdir(parents=True)
+        (folder / "model.safetensors").write_bytes(b"weights")
+    training, _ = begin(trainings, runs)
+    training.work.mkdir(parents=True)
+    training.output.mkdir(parents=True)
+    (training.output / "model.safetensors").write_bytes(b"mine")
+    finished = training.output
+    trainings.drop(training)
+    assert all((folder / "model.safetensors").is_file() for folder in theirs)
+    assert (finished / "model.safetensors").is_file()
+    again, _ = begin(trainings, runs)
+    assert again.output != finished, "a new one does not write over a finished one"
+
+
+def test_models_of_one_short_title_are_different_ones() -> None:
+    wanted = [
+        Wanted("X", "orgA/X", 1),
+        Wanted("X", "orgB/X", 1),
+        Wanted("\u6a21\u578b", "a", 1),
+        Wanted("x", "orgC/x", 1),
+    ]
+    wanted.append(Wanted("\u0434\u0432\u0430", "b", 1))
+    assert len({one.key.lower() for one in wanted}) == len(wanted)
+
+
+def test_memory_is_said_and_refused_with_the_numbers(qtbot: QtBot, page: TrainingPage) -> None:
+    propose(qtbot, page, CONFIG)
+    assert page.offer is not None
+    assert "once more, unpacked" in page.offer.memory.text()
+    assert page.offer.start.isEnabled()
+    propose(qtbot, page, CONFIG, elements=10**15)
+    assert "It cannot be made here" in page.offer.memory.text()
+    assert "PB" in page.offer.memory.text() or "TB" in page.offer.memory.text() or "GB" in page.offer.memory.text()
+    assert not page.offer.start.isEnabled()
+    assert not page.offer.anyway.isEnabled()
 
 
 @pytest.fixture
@@ -310,7 +403,7 @@ def test_the_models_screen_offers_it_for_what_is_here(
 ) -> None:
     store = screen._store
     assert isinstance(store, ScriptedStore)
-    store.folder = folder_of(tmp_path, CONFIG)
+    store.numbers = numbers(CONFIG)
     screen.visited(None)
     qtbot.waitUntil(lambda: screen.table.rowCount() > 1, timeout=5000)
     number = screen.table.number_of("qwen")

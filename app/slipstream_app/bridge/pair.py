@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipstream.engine.costs import Costs
@@ -48,6 +49,11 @@ class PairChoice:
 
 
 BUILT_IN = PairChoice("SmolLM2 135M + DSpark")
+
+
+def made_choice(title: str, model: str | None, drafter: Path, kind: str = "DSpark") -> PairChoice:
+    """A model with a drafter that was made here. `title`: the model's."""
+    return PairChoice(f"{title} + own {kind}", model, (str(drafter),))
 
 
 def open_choice(choice: PairChoice, desk: CacheDesk | None = None) -> Engine:

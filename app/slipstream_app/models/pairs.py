@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from slipstream.store.candidate import Candidate
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.models.sizes import size_text
 
@@ -151,8 +152,8 @@ class Store(Protocol):
 
     def plan_removal(self, row: PairRow) -> RemovalPlan: ...
     def remove(self, plan: RemovalPlan) -> str: ...
-    def target_folder(self, row: PairRow) -> Path:
-        """Of a pair whose model is here; a GGUF is converted for it."""
+    def target_numbers(self, row: PairRow) -> Candidate:
+        """Of a pair whose model is here, by its config and headers alone: nothing is converted."""
         ...
 
     def add_folder(self, folder: Path) -> None: ...

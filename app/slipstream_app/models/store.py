@@ -12,7 +12,7 @@ from slipstream.store import token as tokens
 from slipstream.store.catalog import DrafterEntry, TargetEntry
 from slipstream.store.local import Broken, Complete, LocalModel, Partial, Place, Role
 from slipstream.train import made
-from slipstream_app.bridge.pair import BUILT_IN, PairChoice
+from slipstream_app.bridge.pair import BUILT_IN, PairChoice, made_choice
 from slipstream_app.models.pairs import (
     DownloadState,
     Fetch,
@@ -162,11 +162,11 @@ class CoreStore:
         assert isinstance(plan.handle, removal.Removal)
         return removal.remove(plan.handle)
 
-    def target_folder(self, row: PairRow) -> Path:
+    def target_numbers(self, row: PairRow) -> candidate.Candidate:
         of = self._halves.get(row.key)
         if of is None or of.target is None:
             raise InvalidRequest(f"{row.title} is not on this machine; choose another pair")
-        return local.folder_of(of.target)
+        return _numbers_of(of.target)
 
     def add_folder(self, folder: Path) -> None:
         local.add_folder(folder)
@@ -248,11 +248,6 @@ def _made_for(target: str, trained: Sequence[made.Made]) -> list[made.Made]:
     return [drafter for drafter in trained if drafter.target == target]
 
 
-def made_choice(title: str, model: str | None, drafter: Path, kind: str = "dspark") -> PairChoice:
-    """A model with a drafter that was made here. `title`: the model's."""
-    return PairChoice(f"{title} + own {KINDS[kind]}", model, (str(drafter),))
-
-
 def _made_row(title: str, name: str | None, target: LocalModel, drafter: made.Made) -> tuple[PairRow, _Halves]:
     """A target with a drafter that was trained on this machine; deleting it deletes the drafter alone."""
     size = sum(file.stat().st_size for file in drafter.folder.iterdir() if file.is_file())
@@ -260,7 +255,7 @@ def _made_row(title: str, name: str | None, target: LocalModel, drafter: made.Ma
     worth = "" if drafter.per_round is None else f": {drafter.per_round:.2f} tokens per round on held-out text"
     row = PairRow(
         key=f"{target.name} + {drafter.folder}",
-        choice=made_choice(title, name, drafter.folder, drafter.kind),
+        choice=made_choice(title, name, drafter.folder, KINDS[drafter.kind]),
         shelf=Shelf.ON_MAC,
         bits=_bits(target),
         bytes=target.bytes + size,

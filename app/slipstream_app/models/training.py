@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import re
@@ -18,6 +19,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from slipstream.store.paths import cache_dir, write_text
 from slipstream.train.made import drafters_dir
 from slipstream.train.runs import AdoptedRun, OwnRun, read_log
+from slipstream_app.bridge.pair import PairChoice, made_choice
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +48,7 @@ StartRun = Callable[[Sequence[str], Path], Run]
 
 
 class Stage(StrEnum):
+    WAITING = "waiting"  # for the end of the one that is being made
     STARTING = "starting"  # the model is being loaded
     WRITING = "writing"
     FITTING = "fitting"
@@ -72,8 +75,9 @@ class Wanted:
 
     @property
     def key(self) -> str:
-        """A file's name."""
-        return re.sub(r"[^A-Za-z0-9.-]+", "-", self.title).strip("-.") or "model"
+        """A file's name, of this model alone: titles are short, perhaps without ASCII letters, and disks ignore case."""
+        words = re.sub(r"[^A-Za-z0-9.-]+", "-", self.title).strip("-.") or "model"
+        return f"{words}-{hashlib.sha256((self.model or '').encode()).hexdigest()[:8]}"
 
 
 @dataclass(slots=True)
@@ -130,6 +134,7 @@ class Training(QObject):
         self.why = ""  # of a refusal or failure
         self._folder = folder
         self._start_run = start
+        self._output = _free(drafters_dir() / f"{self.key}-DSpark")
         self._sitting = 0
         self._run: Run | None = None
         self._is_stopping = False
@@ -143,20 +148,32 @@ class Training(QObject):
 
     @property
     def output(self) -> Path:
-        return drafters_dir() / f"{self.key}-DSpark"
+        """Where its drafter goes: a folder in which there was none."""
+        return self._output
 
     @property
     def work(self) -> Path:
-        return cache_dir() / "train" / self.key
+        """What it writes on the way. The command's own folders lie elsewhere: this one goes with the training."""
+        return cache_dir() / "train-window" / self.key
 
     @property
-    def is_moving(self) -> bool:
-        return self.stage in MOVING
+    def choice(self) -> PairChoice:
+        """Its model with the drafter that it makes."""
+        return made_choice(self.wanted.title, self.wanted.model, self.output)
+
+    @property
+    def has_process(self) -> bool:
+        return self._run is not None
+
+    @property
+    def is_stopping(self) -> bool:
+        """It was told to end, and makes its step yet."""
+        return self._is_stopping and self._run is not None
 
     @property
     def can_pause(self) -> bool:
         """Before its first report it does not listen."""
-        return self.stage in (Stage.WRITING, Stage.FITTING)
+        return self.stage in (Stage.WRITING, Stage.FITTING) and not self._is_stopping
 
     @property
     def arguments(self) -> list[str]:
@@ -170,7 +187,10 @@ class Training(QObject):
     # What the user does.
 
     def start(self, *, anyway: bool = False) -> None:
-        """Begin, or go on from where it was. `anyway`: also where it is expected to gain little."""
+        """Begin, or go on from where it was. `anyway`: also where it is expected to gain little.
+
+        For people `Trainings.start` does it, which keeps to one at a time.
+        """
         if self._run is not None:
             return
         self.wanted = replace(self.wanted, anyway=self.wanted.anyway or anyway)
@@ -201,8 +221,19 @@ class Training(QObject):
     def halt(self) -> None:
         """End the process after the step that it makes; what was learned is kept. Does not wait."""
         if self._run is not None:
+            if self._is_stopping:
+                return  # a second word would end it at once
             self._is_stopping = True
             self._run.stop()
+            self.changed.emit()
+        elif self.stage is Stage.WAITING:
+            self._rest(Stage.HALTED)
+
+    def wait(self, *, anyway: bool = False) -> None:
+        """Say that it begins when another has ended."""
+        if self._run is None:
+            self.wanted = replace(self.wanted, anyway=self.wanted.anyway or anyway)
+            self._rest(Stage.WAITING)
 
     # What the process does.
 
@@ -210,6 +241,7 @@ class Training(QObject):
         """Read what earlier sittings said, and take up a process that outlived the last app."""
         stored = _read(self._record)
         self._sitting = int(stored.get("sitting", 0))
+        self._output = drafters_dir() / Path(str(stored.get("output", self._output))).name
         for sitting in range(1, self._sitting):
             for report in read_log(self._log(sitting))[0]:
                 self.progress.take(report)
@@ -254,15 +286,15 @@ class Training(QObject):
         return self.progress.is_judged and (self.output / "model.safetensors").is_file()
 
     def _ended(self, error: str) -> None:
-        if self._is_stopping:
+        if not error and self._has_judged:  # also where it was told to end during its last step
+            self._rest(Stage.DONE)
+            self.made.emit()
+        elif self._is_stopping:
             self._rest(Stage.HALTED)
         elif "--anyway" in error:
             self._rest(Stage.REFUSED, error.partition(";")[0])
         elif error:
             self._rest(Stage.FAILED, error)
-        elif self._has_judged:
-            self._rest(Stage.DONE)
-            self.made.emit()
         else:
             self._rest(Stage.HALTED)
 
@@ -287,6 +319,7 @@ class Training(QObject):
         stored = asdict(self.wanted) | {
             "sitting": self._sitting,
             "pid": pid,
+            "output": self._output.name,
             "stage": self.stage.value,
             "why": self.why,
         }
@@ -294,6 +327,15 @@ class Training(QObject):
             write_text(self._record, json.dumps(stored, indent=2) + "\n")
         except OSError as error:
             logger.warning("the record of a training cannot be kept: %s", error)
+
+    def leftovers(self) -> tuple[int, int]:
+        """Files and bytes of what it wrote on the way, which `forget` deletes."""
+        sizes: list[int] = []
+        for file in self.work.rglob("*"):
+            with suppress(OSError):  # it is being written
+                if file.is_file():
+                    sizes.append(file.stat().st_size)
+        return len(sizes), sum(sizes)
 
     def forget(self) -> None:
         """Delete its record, its logs and what it wrote on the way. A finished drafter stays."""
@@ -318,13 +360,14 @@ class Trainings(QObject):
         self._folder = folder
         self._start_run = start
         self.all: list[Training] = []
+        self._next: Training | None = None  # begins when no other has a process
         for record in sorted(folder.glob("*.json")):
             with suppress(TypeError, ValueError, KeyError):
                 stored = _read(record)
                 names = ("title", "model", "conversations", "anyway")
                 wanted = Wanted(**{name: stored[name] for name in names}, extra=tuple(stored["extra"]))
-                training = self._add(wanted)
-                training.adopt()
+                if record.stem == wanted.key:
+                    self._add(wanted).adopt()
 
     def open(self, wanted: Wanted) -> Training:
         """The one of this model, or a new one; not started."""
@@ -335,12 +378,43 @@ class Trainings(QObject):
         self.changed.emit()
         return training
 
+    def start(self, training: Training, *, anyway: bool = False) -> None:
+        """Begin it or go on with it, as the only one: another ends after its step, and can be continued later.
+
+        Until that one has ended this one waits: two models at once would be twice the memory.
+        """
+        if self._next is not None and self._next is not training:
+            self._next.halt()
+        self._next = None
+        for other in self.all:
+            if other is not training:
+                other.halt()
+                other.look()
+        if any(other.has_process for other in self.all if other is not training):
+            self._next = training
+            training.wait(anyway=anyway)
+        elif training.has_process:
+            training.resume()
+        else:
+            training.start(anyway=anyway)
+
+    @Slot()
+    def _on_changed(self) -> None:
+        waiting = self._next
+        if waiting is not None and not any(other.has_process for other in self.all if other is not waiting):
+            self._next = None
+            if waiting.stage in (Stage.WAITING, Stage.PAUSED):
+                waiting.resume()
+
     def drop(self, training: Training) -> None:
         """Cancel it and delete what it left, but for a finished drafter."""
+        if self._next is training:
+            self._next = None
         training.forget()
         self.all.remove(training)
         training.deleteLater()
         self.changed.emit()
+        self._on_changed()
 
     @property
     def unfinished(self) -> list[Training]:
@@ -349,18 +423,29 @@ class Trainings(QObject):
 
     def closing(self) -> None:
         """The app ends: what runs saves itself and ends too."""
+        self._next = None
         for training in self.all:
             training.halt()
 
     def _add(self, wanted: Wanted) -> Training:
         training = Training(wanted, self._folder, self._start_run, self)
         training.made.connect(self._on_made)
+        training.changed.connect(self._on_changed)
         self.all.append(training)
         return training
 
     @Slot()
     def _on_made(self) -> None:
         self.made.emit(self.sender())
+
+
+def _free(folder: Path) -> Path:
+    """This folder, or one numbered beside it, where none is: a finished drafter is never written over."""
+    number, free = 1, folder
+    while free.exists():
+        number += 1
+        free = folder.with_name(f"{folder.name}-{number}")
+    return free
 
 
 def _read(record: Path) -> dict[str, Any]:

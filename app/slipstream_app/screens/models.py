@@ -34,7 +34,7 @@ from slipstream_app.models.pairs import (
     RemovalPlan,
     Shelf,
 )
-from slipstream_app.models.store import made_choice, open_store
+from slipstream_app.models.store import open_store
 from slipstream_app.models.training import Training, Wanted
 from slipstream_app.models.training_forecast import USUAL, Forecast, forecast
 from slipstream_app.models.work import Work
@@ -169,7 +169,7 @@ class ModelsScreen(Screen):
     def _training_page(self) -> QWidget:
         self.training = made = TrainingPage(self.app.theme, self.app.trainings)
         made.load_asked.connect(self._on_load_made)
-        self.app.trainings.made.connect(self._on_made)
+        self.app.trainings.made.connect(self.look)
         return made
 
     # Looking.
@@ -366,23 +366,14 @@ class ModelsScreen(Screen):
 
         def ask(conversations: int) -> Forecast:
             found = None if info is None else curves_of(info)
-            folder = self._store.target_folder(row)
-            return forecast(folder, None if found is None else found.curves, conversations)
+            return forecast(self._store.target_numbers(row), None if found is None else found.curves, conversations)
 
         self.sections.choose(TRAINING)
         self.training.propose(Wanted(row.target_title, row.choice.target, USUAL), ask)
 
     @Slot(object)
-    def _on_made(self, training: Training) -> None:
-        words = self.tr("The drafter for {0} is made.").format(training.wanted.title)
-        load = partial(self._on_load_made, training)
-        self.app.banners.show(Banner("training", Kind.INFO, words, self.tr("Load it"), load))
-        self.look()
-
-    @Slot(object)
     def _on_load_made(self, training: Training) -> None:
-        wanted = training.wanted
-        self.app.session.load(made_choice(wanted.title, wanted.model, training.output))
+        self.app.session.load(training.choice)
 
     # Deleting.
 

@@ -270,6 +270,7 @@ class Composer(QFrame):
 
     def _refresh(self) -> None:
         has_something = bool(self.text.strip() or self._attachments)
+        self.drop.setEnabled(not self._is_running)  # what an answer comes to is not known yet
         if self._is_running:
             self.send.setText(self.tr("Stop"))
             self.send.setAccessibleName(self.tr("Stop the answer"))

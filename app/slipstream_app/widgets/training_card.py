@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QProgressBar, QWidget
 
+from slipstream_app.models.sizes import size_text
 from slipstream_app.models.training import MOVING, Stage, Training
 from slipstream_app.theme import L, M, Theme
 from slipstream_app.widgets.panel import Figure, Panel, button, wrapped
 from slipstream_app.widgets.training_charts import AcceptanceChart, LossChart
 
+SURE_MS = 8000  # for the second press of Cancel
+
 
 class TrainingCard(Panel):
+    start_asked = Signal(object, bool)  # Training that is to begin or go on, and whether although it would gain little
     cancelled = Signal(object)  # Training: it and what it wrote are to go
     load_asked = Signal(object)  # Training, whose drafter is there
 
@@ -19,6 +23,9 @@ class TrainingCard(Panel):
         title = self.tr("A drafter for {0}").format(training.wanted.title)
         super().__init__(theme, title, parent)
         self.training = training
+        self._sure_stage: Stage | None = None  # in which Cancel was pressed once
+        self._sure = QTimer(self, singleShot=True, interval=SURE_MS)
+        self._sure.timeout.connect(self._on_unsure)
         name = training.wanted.title
         self.load = button(self.tr("Load"), "primary", name=self.tr("Load {0} with its new drafter").format(name))
         self.anyway = button(self.tr("Make it anyway"))
@@ -32,6 +39,8 @@ class TrainingCard(Panel):
             self.head.addWidget(widget)
         self.words = wrapped(theme)
         self.words.setAccessibleName(self.tr("How far it is"))
+        self.goes = wrapped(theme)  # what would be deleted
+        self.goes.hide()
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setFixedHeight(8)
@@ -51,6 +60,7 @@ class TrainingCard(Panel):
         self._charts = QGridLayout()
         self._charts.setSpacing(M)
         self.body.addWidget(self.words)
+        self.body.addWidget(self.goes)
         self.body.addWidget(self.bar)
         self.body.addLayout(figures)
         self.body.addLayout(self._charts)
@@ -91,22 +101,34 @@ class TrainingCard(Panel):
             else self.tr("Continue")
         )
         self.switch.setAccessibleName(f"{self.switch.text()}: {training.wanted.title}")
-        over = stage in (Stage.DONE, Stage.REFUSED)
-        self.cancel.setText(self.tr("Close") if over else self.tr("Cancel…"))
+        if stage is not self._sure_stage:
+            self._sure.stop()
+            self._sure_stage = None
+        self._tend_cancel()
+
+    def _tend_cancel(self) -> None:
+        is_sure = self._sure_stage is not None
+        over = self.training.stage in (Stage.DONE, Stage.REFUSED)
+        asks = self.tr("Close") if over else self.tr("Cancel…")
+        self.cancel.setText(self.tr("Really delete") if is_sure else asks)
+        self.goes.setVisible(is_sure)
 
     def _sentence(self) -> str:
         training, made = self.training, self.training.progress
         percent = f"{100 * made.share:.0f} %"
         mean = f"{sum(made.worth.values()) / len(made.worth):.2f}" if made.worth else "–"
+        if training.is_stopping:
+            return self.tr("It ends after this step, and can be continued from there.")
         begun = self.tr("The drafter learns: {0} done.").format(percent)
         return {
+            Stage.WAITING: self.tr("It begins when the one that is being made has ended its step."),
             Stage.STARTING: self.tr("The model is loaded, then writes its first conversations."),
             Stage.WRITING: self.tr("The model writes conversations: part {0} of {1} is done.").format(
                 made.shard, made.shards
             ),
             Stage.FITTING: begun if made.loss else self.tr("The conversations are written. Training begins."),
             Stage.JUDGING: self.tr("It is judged by conversations that it has not seen."),
-            Stage.PAUSED: self.tr("Paused. It goes on from here; the model stays in memory."),
+            Stage.PAUSED: self.tr("Pauses after this part, and goes on from there; the model stays in memory."),
             Stage.HALTED: self.tr("Not running. Continue goes on from the last step that was saved."),
             Stage.REFUSED: self.tr("Not made: {0}.").format(training.why),
             Stage.FAILED: self.tr("It failed: {0}").format(training.why),
@@ -121,11 +143,11 @@ class TrainingCard(Panel):
         if self.training.can_pause:
             self.training.pause()
         else:
-            self.training.resume()
+            self.start_asked.emit(self.training, False)
 
     @Slot()
     def _on_anyway(self) -> None:
-        self.training.start(anyway=True)
+        self.start_asked.emit(self.training, True)
 
     @Slot()
     def _on_load(self) -> None:
@@ -133,13 +155,24 @@ class TrainingCard(Panel):
 
     @Slot()
     def _on_cancel(self) -> None:
-        """What is not finished goes at the second press."""
-        sure = self.tr("Really cancel")
-        if self.training.stage in (Stage.DONE, Stage.REFUSED) or self.cancel.text() == sure:
+        """At the second press, where something would be deleted; what that is stands there meanwhile."""
+        count, size = self.training.leftovers()
+        is_over = self.training.stage in (Stage.DONE, Stage.REFUSED)
+        if self._sure_stage is not None or (is_over and not count):
             self.cancelled.emit(self.training)
-        else:
-            self.cancel.setText(sure)
-            self.cancel.setToolTip(self.tr("The conversations and what was learned so far are deleted."))
+            return
+        words = self.tr("What it has learned so far is deleted, with the conversations: {0} files ({1}) in {2}.")
+        if self.training.stage is Stage.DONE:
+            words = self.tr("The drafter stays. The conversations are deleted: {0} files ({1}) in {2}.")
+        self.goes.say(words.format(count, size_text(size), self.training.work), "warn")
+        self._sure_stage = self.training.stage
+        self._sure.start()
+        self._tend_cancel()
+
+    @Slot()
+    def _on_unsure(self) -> None:
+        self._sure_stage = None
+        self._tend_cancel()
 
 
 _ROLES = {Stage.REFUSED: "warn", Stage.FAILED: "bad", Stage.DONE: "ok"}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
+from slipstream_app.models.sizes import size_text
 from slipstream_app.models.training_forecast import AMOUNTS, USUAL, Forecast
 from slipstream_app.theme import L, S, Theme
 from slipstream_app.widgets.panel import Figure, Panel, Words, button, wrapped
@@ -38,6 +41,10 @@ class TrainingOffer(Panel):
         for figure in (self.time, self.energy, self.per_round, self.gain):
             figures.addWidget(figure)
         figures.addStretch(1)
+        self.memory = wrapped(theme)
+        self.memory.hide()
+        self.others = wrapped(theme)
+        self.others.hide()
         self.words = wrapped(theme, self.tr("Working out what it would take…"), "muted")
         self.start = button(self.tr("Start"), "primary", name=self.tr("Start making the drafter"))
         self.anyway = button(self.tr("Make it anyway"))
@@ -55,6 +62,8 @@ class TrainingOffer(Panel):
         self.body.addWidget(self.about)
         self.body.addLayout(figures)
         self.body.addWidget(self.words)
+        self.body.addWidget(self.memory)
+        self.body.addWidget(self.others)
         self.body.addLayout(row)
         self._offer(None)
 
@@ -62,8 +71,20 @@ class TrainingOffer(Panel):
     def conversations(self) -> int:
         return int(self.amount.currentData())
 
+    def show_others(self, *, ends: bool, deletes: Path | None) -> None:
+        """What a start would do to others: one that is being made, and what an earlier one of this model wrote."""
+        words: list[str] = []
+        if ends:
+            words.append(self.tr("The drafter that is being made ends after its step, and can be continued later."))
+        if deletes is not None:
+            said = self.tr("What the earlier one wrote on the way is deleted ({0}); a finished drafter stays.")
+            words.append(said.format(deletes))
+        self.others.say(" ".join(words), "warn")
+        self.others.setVisible(bool(words))
+
     def show_forecast(self, found: Forecast) -> None:
         made = found.estimate
+        self._show_memory(found)
         self.time.set(span_text(found.seconds))
         self.energy.set(f"{made.watt_hours:,.0f} Wh")
         self.per_round.set(f"{made.per_round:.2f}")
@@ -82,6 +103,22 @@ class TrainingOffer(Panel):
             words = self.tr("It would make this model {0} times as fast: {1}. n-gram lookup costs nothing.")
             self.words.say(words.format(f"{made.gain:.2f}", made.reason), "warn")
         self._offer(made.is_worth_it)
+        if found.fits is False:
+            self.start.setEnabled(False)
+            self.anyway.setEnabled(False)
+
+    def _show_memory(self, found: Forecast) -> None:
+        needed, held, limit = (size_text(number) for number in (found.needed, found.held, found.limit))
+        if found.fits is False:
+            words = self.tr("It cannot be made here: the model unpacked alone takes {0}, and a model may take {1}.")
+            self.memory.say(words.format(needed, limit), "bad")
+        else:
+            words = self.tr("Training loads the model once more, unpacked: at least {0} beside {1} here, of {2}.")
+            is_tight = found.needed + found.held > found.limit
+            if is_tight:
+                words += " " + self.tr("Unload the chat's model first.")
+            self.memory.say(words.format(needed, held, limit), "warn" if is_tight else "muted")
+        self.memory.show()
 
     def show_trouble(self, sentence: str) -> None:
         self.words.say(sentence, "bad")
@@ -91,11 +128,13 @@ class TrainingOffer(Panel):
         """None: it is not known whether it is."""
         self.start.setVisible(is_worth_it is not False)
         self.start.setEnabled(is_worth_it is not None)
+        self.anyway.setEnabled(True)
         self.anyway.setVisible(is_worth_it is False)
 
     @Slot()
     def _on_amount(self) -> None:
         self.start.setEnabled(False)
+        self.anyway.setEnabled(False)
         self.asked.emit(self.conversations)
 
     @Slot()

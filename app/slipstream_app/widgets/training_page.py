@@ -9,7 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
-from slipstream_app.models.training import MOVING, Stage, Training, Trainings, Wanted
+from slipstream_app.models.training import Stage, Training, Trainings, Wanted
 from slipstream_app.models.training_forecast import Forecast
 from slipstream_app.models.work import Work
 from slipstream_app.theme import M, Theme
@@ -62,6 +62,10 @@ class TrainingPage(QScrollArea):
             return
         self._wanted, self._ask = wanted, ask
         self.offer = TrainingOffer(self._theme, wanted.title)
+        self.offer.show_others(
+            ends=any(training.has_process for training in self._trainings.all),
+            deletes=None if card is None else card.training.work,
+        )
         self.offer.asked.connect(self._on_ask)
         self.offer.agreed.connect(self._on_agreed)
         self.offer.declined.connect(self.withdraw)
@@ -99,13 +103,10 @@ class TrainingPage(QScrollArea):
         wanted = self._wanted
         assert wanted is not None
         self.withdraw()
-        if any(training.stage in MOVING for training in self._trainings.all):
-            for training in self._trainings.all:  # one at a time: two would only slow each other
-                training.halt()
         if (old := self.cards.get(wanted.key)) is not None:
             self._trainings.drop(old.training)
         made = Wanted(wanted.title, wanted.model, conversations, anyway, wanted.extra)
-        self._trainings.open(made).start()
+        self._trainings.start(self._trainings.open(made))
 
     @Slot()
     def _on_trainings(self) -> None:
@@ -118,10 +119,15 @@ class TrainingPage(QScrollArea):
         for key, training in now.items():
             if key not in self.cards:
                 card = self.cards[key] = TrainingCard(self._theme, training)
+                card.start_asked.connect(self._on_start_asked)
                 card.cancelled.connect(self._on_cancelled)
                 card.load_asked.connect(self.load_asked)
                 self._column.insertWidget(self._column.count() - 1, card)
         self._tend()
+
+    @Slot(object, bool)
+    def _on_start_asked(self, training: Training, anyway: bool) -> None:
+        self._trainings.start(training, anyway=anyway)
 
     @Slot(object)
     def _on_cancelled(self, training: Training) -> None:

@@ -18,6 +18,7 @@ from slipstream_app.bridge.server import ServerOn, ServerRefused, ServerStarting
 from slipstream_app.bridge.watch import Watch
 from slipstream_app.models.recent import RecentPairs
 from slipstream_app.models.server_options import server_options
+from slipstream_app.models.training import Training
 from slipstream_app.models.updates import UpdateCheck
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.registry import CONTEXT as SCREENS
@@ -78,6 +79,7 @@ class Shell(QObject):
         app.bus.load_wanted.connect(self._on_load_wanted)
         app.settings.changed.connect(self._on_setting)
         app.navigator.asked.connect(self._on_asked)
+        app.trainings.made.connect(self._on_made)
         QGuiApplication.instance().installEventFilter(self)  # type: ignore[union-attr]
         apply_settings(app.settings, app.theme)
         app.session.kv_bits = int(app.settings.text("performance/kv_bits"))
@@ -127,6 +129,12 @@ class Shell(QObject):
             words = self.tr("The drafter for {0} is half made.").format(training.wanted.title)
             show = partial(self.app.navigator.go, "models", "training")
             self.app.banners.show(Banner("training", Kind.INFO, words, self.tr("Show"), show))
+
+    @Slot(object)
+    def _on_made(self, training: Training) -> None:
+        words = self.tr("The drafter for {0} is made.").format(training.wanted.title)
+        load = partial(self._on_load, training.choice)
+        self.app.banners.show(Banner("training", Kind.INFO, words, self.tr("Load it"), load))
 
     def _load_recent(self) -> None:
         self.app.session.load(self.recent.pairs[0])

@@ -62,6 +62,8 @@ class StatusBar(QStatusBar):
         self._timer.timeout.connect(self.refresh)
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
         self._settle.timeout.connect(self.refresh)
+        self._cooling = QTimer(self, singleShot=True, interval=round(HEAT_S * 1000))
+        self._cooling.timeout.connect(self._ask_heat)
         session.bus.status_changed.connect(self._on_status)
         session.bus.server_changed.connect(self._on_server)
         self._on_status(session.status)
@@ -80,7 +82,7 @@ class StatusBar(QStatusBar):
 
     @Slot()
     def refresh(self) -> None:
-        """Memory and clients as they are now."""
+        """Memory and clients as they are now, and before long heat."""
         self._fix_widths()  # the zoom may be another one
         held = size_text(held_bytes())
         words = self.tr("{0} of {1}").format(held, size_text(self._limit)) if self._limit else held
@@ -88,6 +90,7 @@ class StatusBar(QStatusBar):
         clients = self._server.clients
         self.clients.setText(self.tr("%n client(s)", "", clients))
         self.clients.setVisible(isinstance(self._server.state, ServerOn))
+        self._ask_heat()
 
     @Slot(object)
     def _on_status(self, status: Status) -> None:
@@ -136,12 +139,17 @@ class StatusBar(QStatusBar):
         if not self.isVisible():
             self._timer.stop()
             self._settle.stop()
+            self._cooling.stop()
             return
         if self._is_working and not self._timer.isActive():
             self._timer.start()
         elif not self._is_working:
             self._timer.stop()
         self._settle.start()
+        self._ask_heat()
+
+    @Slot()
+    def _ask_heat(self) -> None:
         if time.monotonic() - self._asked_s >= HEAT_S:
             self._asked_s = time.monotonic()
             self._work.do(self._ask, self._show, lambda _: None, "slipstream-heat")
@@ -159,3 +167,5 @@ class StatusBar(QStatusBar):
             words = {Level.NOMINAL: self.tr("nominal"), Level.RAISED: self.tr("raised"), Level.HIGH: self.tr("high")}
             self.heat.setText(self.tr("Heat: {0}").format(words[level]))
             set_role(self.heat, "muted" if level is Level.NOMINAL else "warn")
+            if level is not Level.NOMINAL and self.isVisible():
+                self._cooling.start()  # whatever is done: it cools while nothing is
