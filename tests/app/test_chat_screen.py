@@ -426,6 +426,9 @@ def test_tokens_turn_amber_then_red_and_turns_are_dropped_after_a_preview(
     wait(lambda: loaded.composer.send.text() == "Too long")
     assert loaded.composer.count.property("role") == "bad"
     assert not loaded.composer.can_submit
+    loaded.composer.set_running(True)
+    assert not loaded.composer.drop.isEnabled(), "what the answer comes to is not known yet"
+    loaded.composer.set_running(False)
     loaded.composer.drop.click()
     wait(lambda: loaded.findChild(QMessageBox, "drop-turns"))
     box = loaded.findChild(QMessageBox, "drop-turns")

@@ -23,6 +23,8 @@ from slipstream_app.models.training_forecast import forecast
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.models import TRAINING, ModelsScreen
 from slipstream_app.widgets.training_page import TrainingPage
+from slipstream_app.windows.shell import Shell
+from tiny_gguf import tiny_gguf
 from tiny_runs import byte_config, write_target
 
 CONFIG = byte_config() | {
@@ -417,6 +419,32 @@ def test_the_models_screen_offers_it_for_what_is_here(
     qtbot.waitUntil(offer.start.isEnabled, timeout=5000)
     offer.start.click()
     assert runs[0].arguments[:2] == ["--model", "mlx-community/Qwen3.8-27B-4bit"]
+
+
+def test_the_shell_says_that_one_is_made_whatever_screen_is_open(
+    shell: Shell, trainings: Trainings, runs: list[FakeRun]
+) -> None:
+    training, run = begin(trainings, runs)
+    run.say(JUDGED)
+    training.output.mkdir(parents=True)
+    (training.output / "model.safetensors").write_bytes(b"")
+    run.end()
+    training.look()
+    banner = shell.app.banners.current
+    assert banner is not None
+    assert banner.text == "The drafter for tiny model is made."
+
+
+def test_an_offer_for_a_gguf_converts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "models" / "tiny.gguf"
+    file.parent.mkdir()
+    tiny_gguf().write(file)
+    store = open_store(lambda _: None)
+    store.add_folder(file.parent)
+    row = next(row for row in store.pairs() if "tiny" in row.title)
+    found = forecast(store.target_numbers(row), None)
+    assert 0 < found.needed <= found.limit
+    assert not (cache_dir() / "gguf").exists()
 
 
 @pytest.mark.slow

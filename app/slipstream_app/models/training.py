@@ -75,7 +75,7 @@ class Wanted:
 
     @property
     def key(self) -> str:
-        """A file's name, of this model alone: titles are short, perhaps without ASCII letters, and disks ignore case."""
+        """A file's name, of this model alone: titles are short, may lack ASCII letters, and disks ignore case."""
         words = re.sub(r"[^A-Za-z0-9.-]+", "-", self.title).strip("-.") or "model"
         return f"{words}-{hashlib.sha256((self.model or '').encode()).hexdigest()[:8]}"
 
