@@ -142,7 +142,7 @@ class Chooser:
         tokens: mx.array,
         allowed: mx.array | None,
     ) -> tuple[mx.array, mx.array, mx.array]:
-        """Size of the likeliest logits, gap to the runner-up, and whether a hair's breadth of truncation would change the choice."""
+        """Size of the likeliest logits, gap to the runner-up, whether truncation's edge is near enough to change it."""
         unit = self.options.temperature if self.is_sampling else 1.0
         best = mx.sort(mx.topk(scores, 2, axis=-1), axis=-1)
         at_edge = mx.zeros(tokens.shape, dtype=mx.bool_)
