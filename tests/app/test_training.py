@@ -134,17 +134,17 @@ def test_too_little_gain_is_refused_in_the_planners_words_and_made_when_told_to(
 
 def test_a_config_that_says_too_little_is_a_sentence(qtbot: QtBot, page: TrainingPage, tmp_path: Path) -> None:
     page.propose(WANTED, lambda count: forecast(folder_of(tmp_path, {}), None, count))
-    offer = page.offer
-    assert offer is not None
-    qtbot.waitUntil(lambda: "does not say how large" in offer.words.text(), timeout=5000)
-    assert not offer.start.isEnabled()
-    offer.decline.click()
+    first = page.offer
+    assert first is not None
+    qtbot.waitUntil(lambda: "does not say how large" in first.words.text(), timeout=5000)
+    assert not first.start.isEnabled()
+    first.decline.click()
     assert page.offer is None
     assert page.nothing.isVisible()
     page.propose(WANTED, lambda count: forecast(folder_of(tmp_path, CONFIG | {"num_hidden_layers": 1}), None, count))
-    offer = page.offer
-    assert offer is not None
-    qtbot.waitUntil(lambda: offer.words.text() == "a target of 1 layers is too small for a drafter", timeout=5000)
+    second = page.offer
+    assert second is not None
+    qtbot.waitUntil(lambda: second.words.text() == "a target of 1 layers is too small for a drafter", timeout=5000)
 
 
 def test_every_state_of_a_run_is_shown(page: TrainingPage, trainings: Trainings, runs: list[FakeRun]) -> None:

@@ -57,6 +57,7 @@ class StatusBar(QStatusBar):
         for label in self._labels[1:]:
             self.addPermanentWidget(label)
         self.heat.hide()
+        self.clients.hide()
         self._fix_widths()
         self._timer = QTimer(self, interval=LOOK_MS)
         self._timer.timeout.connect(self.refresh)
