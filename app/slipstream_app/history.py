@@ -13,77 +13,32 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
 
-logger = logging.getLogger(__name__)
+from slipstream_app.messages import (
+    COLUMNS,
+    Attachment,
+    Call,
+    ChatRow,
+    Hit,
+    Json,
+    Message,
+    State,
+    attachments_text,
+    calls_text,
+    chat_of,
+    json_text,
+    message_of,
+)
 
-Json = Mapping[str, Any]  # Any: a JSON object
+logger = logging.getLogger(__name__)
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024  # of the write-ahead log, from which on it is copied into the database
 SNIPPET = 80  # characters around a word that was found
-
-
-class State(StrEnum):
-    RUNNING = "running"
-    DONE = "done"
-    STOPPED = "stopped"  # by the user
-    INTERRUPTED = "interrupted"  # the program ended in the middle
-    FAILED = "failed"  # the engine said why: `facts["error"]`
-
-
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    name: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call as the model made it. `arguments` is JSON text, cut short where the answer was."""
-
-    id: str
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    id: int
-    chat: int
-    parent: int | None
-    role: str  # user, assistant, or tool: the result of the call `facts["call_id"]`
-    text: str
-    state: State = State.DONE
-    created_s: float = 0.0
-    thinking: str = ""
-    calls: tuple[Call, ...] = ()
-    attachments: tuple[Attachment, ...] = ()
-    facts: Json = field(default_factory=dict[str, Any])  # model, options, timings, verdict: what the strip shows
-
-
-@dataclass(frozen=True, slots=True)
-class ChatRow:
-    id: int
-    title: str
-    updated_s: float
-    leaf: int | None
-    parameters: Json
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A message in which all words were found; `message` is None when it was the title."""
-
-    chat: int
-    title: str
-    message: int | None
-    snippet: str
-    updated_s: float
 
 
 class HistoryError(Exception):
@@ -182,13 +137,13 @@ class History:
             "SELECT id, title, updated_s, leaf, parameters FROM chats WHERE deleted_s IS NULL "
             "ORDER BY updated_s DESC, id DESC"
         )
-        return [_chat(row) for row in rows]
+        return [chat_of(row) for row in rows]
 
     def chat(self, chat: int) -> ChatRow | None:
         row = self._db.execute(
             "SELECT id, title, updated_s, leaf, parameters FROM chats WHERE id = ? AND deleted_s IS NULL", (chat,)
         ).fetchone()
-        return None if row is None else _chat(row)
+        return None if row is None else chat_of(row)
 
     def create_chat(self, title: str = "", parameters: Json | None = None) -> int:
         now = time.time()
@@ -246,11 +201,11 @@ class History:
 
     def messages(self, chat: int) -> list[Message]:
         """All branches, oldest first: a parent comes before its children."""
-        rows = self._db.execute(f"SELECT {_COLUMNS} FROM messages WHERE chat = ? ORDER BY id", (chat,))
-        return [_message(row) for row in rows]
+        rows = self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE chat = ? ORDER BY id", (chat,))
+        return [message_of(row) for row in rows]
 
     def message(self, message: int) -> Message:
-        return _message(self._db.execute(f"SELECT {_COLUMNS} FROM messages WHERE id = ?", (message,)).fetchone())
+        return message_of(self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE id = ?", (message,)).fetchone())
 
     def add(
         self,
@@ -271,7 +226,18 @@ class History:
             cursor = self._db.execute(
                 "INSERT INTO messages (chat, parent, role, text, state, created_s, thinking, calls, attachments, facts)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (chat, parent, role, text, state, now, thinking, _calls(calls), _dump(attachments), _json(facts)),
+                (
+                    chat,
+                    parent,
+                    role,
+                    text,
+                    state,
+                    now,
+                    thinking,
+                    calls_text(calls),
+                    attachments_text(attachments),
+                    json_text(facts),
+                ),
             )
             assert cursor.lastrowid is not None
             if state is not State.RUNNING:
@@ -297,9 +263,9 @@ class History:
         given = {"text": text, "thinking": thinking, "state": state}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if calls is not None:
-            changes["calls"] = _calls(calls)
+            changes["calls"] = calls_text(calls)
         if facts is not None:
-            changes["facts"] = _json(facts)
+            changes["facts"] = json_text(facts)
         with self._transaction():
             old_text, old_state = self._db.execute(
                 "SELECT text, state FROM messages WHERE id = ?", (message,)
@@ -427,33 +393,3 @@ def _snippet(text: str, terms: Sequence[str]) -> str:
     begin = max(0, at - SNIPPET // 2)
     piece = " ".join(text[begin : at + SNIPPET].split())
     return ("…" if begin else "") + piece + ("…" if at + SNIPPET < len(text) else "")
-
-
-_COLUMNS = "id, chat, parent, role, text, state, created_s, thinking, calls, attachments, facts"
-
-
-def _chat(row: Sequence[Any]) -> ChatRow:
-    identity, title, updated_s, leaf, parameters = row
-    return ChatRow(identity, title, updated_s, leaf, json.loads(parameters))
-
-
-def _message(row: Sequence[Any]) -> Message:
-    identity, chat, parent, role, text, state, created_s, thinking, calls, attachments, facts = row
-    return Message(
-        identity, chat, parent, role, text, State(state), created_s, thinking,
-        tuple(Call(**call) for call in json.loads(calls)) if calls else (),
-        tuple(Attachment(**one) for one in json.loads(attachments)) if attachments else (),
-        json.loads(facts) if facts else {},
-    )  # fmt: skip
-
-
-def _calls(calls: Sequence[Call]) -> str | None:
-    return json.dumps([{"id": c.id, "name": c.name, "arguments": c.arguments} for c in calls]) if calls else None
-
-
-def _dump(attachments: Sequence[Attachment]) -> str | None:
-    return json.dumps([{"name": one.name, "text": one.text} for one in attachments]) if attachments else None
-
-
-def _json(value: Json | None) -> str | None:
-    return json.dumps(value) if value else None

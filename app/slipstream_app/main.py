@@ -17,6 +17,7 @@ from slipstream_app.models.requests import RequestTable
 from slipstream_app.models.speedups import Speedups
 from slipstream_app.models.telemetry import Telemetry
 from slipstream_app.models.telemetry_history import TelemetryHistory
+from slipstream_app.models.training import Trainings
 from slipstream_app.screens.base import AppContext, Navigator
 from slipstream_app.settings import Settings
 from slipstream_app.theme import Theme
@@ -45,6 +46,7 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
         speeds=speeds,
         speedups=Speedups(settings),
         requests=requests,
+        trainings=Trainings(folder / "training"),
     )
 
 
@@ -63,6 +65,7 @@ def run(*, is_hidden: bool = False) -> int:
     shell.open(is_hidden=is_hidden)
     code = app.exec()
     is_clean = session.stop()
+    context.trainings.closing()
     context.history.close()
     context.speeds.close()
     if not is_clean:  # a thread hangs in MLX, and Python would wait for it for ever

@@ -12,7 +12,8 @@ from slipstream.events import Faulted, Ready, Status, Working
 from slipstream_app import log
 from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.mac import machine
-from slipstream_app.settings import SETTINGS, Settings
+from slipstream_app.settings import Settings
+from slipstream_app.settings_table import SETTINGS
 
 LIBRARIES = ("mlx", "mlx-lm", "transformers", "PySide6-Essentials", "starlette", "uvicorn", "numpy")
 LOG_LINES = 200

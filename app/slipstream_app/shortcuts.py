@@ -79,6 +79,7 @@ TABLE: tuple[Action, ...] = (
     Action("model.pick", Menu.MODEL, mark("Actions", "Choose a Pair…"), ("Ctrl+L",), opens_group=True),
     Action("model.load", Menu.MODEL, mark("Actions", "Load Last Pair")),
     Action("model.unload", Menu.MODEL, mark("Actions", "Unload"), ("Ctrl+Shift+L",)),
+    Action("model.calibrate", Menu.MODEL, mark("Actions", "Calibrate"), (), "telemetry", visits=True),
     Action(
         "race.toggle", Menu.MODEL, mark("Actions", "Start or Stop Race"), ("Ctrl+Return",), "race", opens_group=True
     ),

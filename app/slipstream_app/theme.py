@@ -95,12 +95,12 @@ QPushButton[role="primary"] { background: $accent; color: $on_accent; border: 1p
 QPushButton[role="primary"]:disabled { background: $raised; color: $muted; border-color: $border; }
 QPushButton[role="danger"] { background: $surface; color: $bad; border: 1px solid $bad; border-radius: 6px;
     padding: $pad; }
-QPushButton[role="danger"]:focus, QPushButton[role="primary"]:focus { border: 2px solid $text; }
+QPushButton[role="danger"]:focus, QPushButton[role="primary"]:focus { border: 2px solid $text; padding: $pad_in; }
 QToolButton[role="flat"], QPushButton[role="flat"] { background: transparent; border: 1px solid transparent;
     border-radius: 6px; padding: $small; color: $text; }
 QToolButton[role="flat"]:hover, QPushButton[role="flat"]:hover { background: $raised; }
 QToolButton[role="flat"]:checked { background: $raised; border-color: $border; }
-QToolButton[role="flat"]:focus, QPushButton[role="flat"]:focus { border: 2px solid $accent; }
+QToolButton[role="flat"]:focus, QPushButton[role="flat"]:focus { border: 2px solid $accent; padding: $small_in; }
 QToolButton[role="flat"]::menu-indicator { image: none; }
 QListView[role="list"] { background: transparent; outline: 0; padding: 2px; }
 QListView[role="list"]::item { min-height: $row; padding: 0 8px; border-radius: 6px; color: $text; }
@@ -115,9 +115,9 @@ QPushButton { background: $surface; color: $text; border: 1px solid $border; bor
 QPushButton:hover { background: $raised; }
 QPushButton:pressed { background: $border; }
 QPushButton:disabled { color: $muted; background: $bg; }
-QPushButton:focus { border: 2px solid $accent; }
+QPushButton:focus { border: 2px solid $accent; padding: $pad_in; }
 QLineEdit { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 7px; }
-QLineEdit:focus { border: 2px solid $accent; }
+QLineEdit:focus { border: 2px solid $accent; padding: $small_in 6px; }
 QMenu { background: $surface; color: $text; border: 1px solid $border; padding: 4px; }
 QMenu::item { padding: 4px 24px 4px 12px; border-radius: 4px; }
 QMenu::item:selected { background: $accent; color: $on_accent; }
@@ -127,9 +127,9 @@ QMenuBar { background: $bg; }
 QMenuBar::item { padding: 4px 8px; background: transparent; }
 QMenuBar::item:selected { background: $raised; }
 QComboBox { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 8px; }
-QComboBox:focus { border: 2px solid $accent; }
+QComboBox:focus { border: 2px solid $accent; padding: $small_in 7px; }
 QAbstractSpinBox { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 6px; }
-QAbstractSpinBox:focus { border: 2px solid $accent; }
+QAbstractSpinBox:focus { border: 2px solid $accent; padding: $small_in 5px; }
 QAbstractSpinBox:disabled { background: $bg; color: $muted; }
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { border: 0; width: 18px; background: transparent; }
 QAbstractSpinBox::up-button { subcontrol-position: top right; }
@@ -141,7 +141,16 @@ QComboBox::drop-down { border: 0; width: 20px; }
 QComboBox::down-arrow { image: url("$chevron"); width: 12px; height: 12px; }
 QHeaderView { background: $bg; }
 QHeaderView::section { background: $bg; color: $muted; border: 0; border-bottom: 1px solid $border; padding: 4px 6px; }
+QTableView { outline: 0; selection-background-color: $accent; selection-color: $on_accent; }
 QTableView::item { padding: 0 6px; }
+QTableView::item:selected { background: $accent; color: $on_accent; }
+QProgressBar { background: $raised; border: 0; border-radius: 4px; }
+QProgressBar::chunk { background: $accent; border-radius: 4px; }
+QSlider::groove:horizontal { background: $border; height: 4px; border-radius: 2px; }
+QSlider::sub-page:horizontal { background: $accent; height: 4px; border-radius: 2px; }
+QSlider::handle:horizontal { background: $surface; border: 1px solid $muted; width: 14px; margin: -6px 0;
+    border-radius: 8px; }
+QSlider::handle:horizontal:focus { border: 2px solid $accent; width: 12px; }
 QCheckBox, QRadioButton { spacing: 8px; }
 QCheckBox::indicator, QRadioButton::indicator { width: $box; height: $box; border: 1px solid $muted;
     background: $surface; }
@@ -165,6 +174,7 @@ QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::su
 class Theme(QObject):
     """The one source of colours and fonts. Lives on the main thread, made after the QApplication."""
 
+    changing = Signal()  # before `changed`: each widget there is costs a style sheet time
     changed = Signal()  # scheme, accent or zoom
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -274,6 +284,8 @@ class Theme(QObject):
         assert isinstance(app, QApplication)
         # Each of these visits every widget, so none is done without need.
         palette, font, sheet = self._palette(), self.font(), self._style_sheet()
+        if sheet != app.styleSheet():
+            self.changing.emit()
         if palette != app.palette():
             app.setPalette(palette)
         if font != app.font():
@@ -299,6 +311,9 @@ class Theme(QObject):
             "row": f"{self.px(26)}px",
             "small": f"{self.px(3)}px",
             "pad": f"{self.px(5)}px {self.px(12)}px",
+            # Under a focus ring, which is a pixel wider: nothing moves when it comes.
+            "small_in": f"{self.px(3) - 1}px",
+            "pad_in": f"{self.px(5) - 1}px {self.px(12) - 1}px",
         }
         rules = _ROLES if sys.platform == "darwin" else _ROLES + _PLAIN_CONTROLS
         return Template(rules).substitute(values)

@@ -13,6 +13,49 @@
     </message>
 </context>
 <context>
+    <name>AcceptanceChart</name>
+    <message>
+        <source>Position</source>
+        <translation>Stelle</translation>
+    </message>
+    <message>
+        <source>At first</source>
+        <translation>Anfangs</translation>
+    </message>
+    <message>
+        <source>Now</source>
+        <translation>Jetzt</translation>
+    </message>
+    <message>
+        <source>Drafts that would be kept, by position</source>
+        <translation>Entwürfe, die behalten würden, nach Stelle</translation>
+    </message>
+    <message>
+        <source>position in the draft</source>
+        <translation>Stelle im Entwurf</translation>
+    </message>
+    <message>
+        <source>at first</source>
+        <translation>anfangs</translation>
+    </message>
+    <message>
+        <source>now</source>
+        <translation>jetzt</translation>
+    </message>
+    <message>
+        <source>It begins once the conversations are written.</source>
+        <translation>Es beginnt, sobald die Gespräche geschrieben sind.</translation>
+    </message>
+    <message>
+        <source>Kept by position: {0}</source>
+        <translation>Behalten nach Position: {0}</translation>
+    </message>
+    <message>
+        <source>nothing yet</source>
+        <translation>noch nichts</translation>
+    </message>
+</context>
+<context>
     <name>Actions</name>
     <message>
         <source>File</source>
@@ -225,6 +268,10 @@
     <message>
         <source>Show Logs</source>
         <translation>Protokolle zeigen</translation>
+    </message>
+    <message>
+        <source>Calibrate</source>
+        <translation>Kalibrieren</translation>
     </message>
 </context>
 <context>
@@ -459,6 +506,85 @@
     </message>
 </context>
 <context>
+    <name>CalibrationPanel</name>
+    <message>
+        <source>Measured on this machine</source>
+        <translation>Auf diesem Rechner gemessen</translation>
+    </message>
+    <message>
+        <source>What was measured</source>
+        <translation>Was gemessen wurde</translation>
+    </message>
+    <message>
+        <source>Calibration</source>
+        <translation>Kalibrierung</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>Stop calibrating</source>
+        <translation>Kalibrieren anhalten</translation>
+    </message>
+    <message>
+        <source>Measure anyway</source>
+        <translation>Trotzdem messen</translation>
+    </message>
+    <message>
+        <source>Calibrate</source>
+        <translation>Kalibrieren</translation>
+    </message>
+    <message>
+        <source>Takes some seconds. Auto then knows from the first round what pays.</source>
+        <translation>Dauert einige Sekunden. Automatisch weiß dann von der ersten Runde an, was sich lohnt.</translation>
+    </message>
+    <message>
+        <source>Calibrate again</source>
+        <translation>Neu kalibrieren</translation>
+    </message>
+    <message>
+        <source>Measured {0}.</source>
+        <translation>Gemessen am {0}.</translation>
+    </message>
+    <message>
+        <source>Measuring, {0} of {1}</source>
+        <translation>Messung {0} von {1}</translation>
+    </message>
+    <message>
+        <source>This machine is {0}, so what is measured now would mislead. Let it rest and try again.</source>
+        <translation>Dieser Rechner ist nicht in Ruhe ({0}); was jetzt gemessen wird, würde täuschen. Lass ihn ruhen und versuche es noch einmal.</translation>
+    </message>
+    <message>
+        <source>Load a model to measure what its passes cost here.</source>
+        <translation>Lade ein Modell, um zu messen, was seine Durchläufe hier kosten.</translation>
+    </message>
+    <message>
+        <source>Not measured yet. It takes some seconds, and Auto then knows from its first round what pays.</source>
+        <translation>Noch nicht gemessen. Es dauert einige Sekunden, und Automatisch weiß dann von der ersten Runde an, was sich lohnt.</translation>
+    </message>
+    <message>
+        <source>Waiting for its turn</source>
+        <translation>Wartet, bis es an der Reihe ist</translation>
+    </message>
+    <message>
+        <source>A token takes {0} ms</source>
+        <translation>Ein Token dauert {0} ms</translation>
+    </message>
+    <message>
+        <source>checking {0} drafts takes {1} ms</source>
+        <translation>{0} Entwürfe zu prüfen {1} ms</translation>
+    </message>
+    <message>
+        <source>{0} drafts {1} in {2} ms</source>
+        <translation>{0} entwirft {1} in {2} ms</translation>
+    </message>
+    <message>
+        <source>Plain decoding uses {0} of the memory&apos;s speed.</source>
+        <translation>Ohne Entwürfe werden {0} der Speichergeschwindigkeit genutzt.</translation>
+    </message>
+</context>
+<context>
     <name>Chart</name>
     <message>
         <source>{0}, as a table</source>
@@ -559,10 +685,6 @@
     <message>
         <source>The last message alone has {0} tokens; shorten it.</source>
         <translation>Schon die letzte Nachricht hat {0} Tokens; bitte kürzen.</translation>
-    </message>
-    <message>
-        <source>This answer&apos;s tokens were not kept, so it cannot be checked.</source>
-        <translation>Die Tokens dieser Antwort wurden nicht aufgehoben, daher kann sie nicht geprüft werden.</translation>
     </message>
     <message>
         <source>Deleted “{0}”</source>
@@ -833,6 +955,14 @@
         <source>The cost of a round at {0} lengths</source>
         <translation>Die Kosten einer Runde bei {0} Längen</translation>
     </message>
+    <message>
+        <source>plain</source>
+        <translation>ohne Entwürfe</translation>
+    </message>
+    <message>
+        <source>n-gram</source>
+        <translation>N-Gramm</translation>
+    </message>
 </context>
 <context>
     <name>DownloadCard</name>
@@ -915,6 +1045,17 @@
     <message>
         <source>Really delete</source>
         <translation>Wirklich löschen</translation>
+    </message>
+</context>
+<context>
+    <name>DownloadList</name>
+    <message>
+        <source>Nothing is being downloaded. Choose a pair under Suggested.</source>
+        <translation>Gerade wird nichts geladen. Wähle ein Paar unter „Vorschläge“.</translation>
+    </message>
+    <message>
+        <source>Downloads</source>
+        <translation>Downloads</translation>
     </message>
 </context>
 <context>
@@ -1036,6 +1177,64 @@
     </message>
 </context>
 <context>
+    <name>LogPage</name>
+    <message>
+        <source>Level</source>
+        <translation>Stufe</translation>
+    </message>
+    <message>
+        <source>All</source>
+        <translation>Alle</translation>
+    </message>
+    <message>
+        <source>Warnings and errors</source>
+        <translation>Warnungen und Fehler</translation>
+    </message>
+    <message>
+        <source>Errors</source>
+        <translation>Fehler</translation>
+    </message>
+    <message>
+        <source>Search the log</source>
+        <translation>Protokoll durchsuchen</translation>
+    </message>
+    <message>
+        <source>Follow</source>
+        <translation>Mitlaufen</translation>
+    </message>
+    <message>
+        <source>Copy last error</source>
+        <translation>Letzten Fehler kopieren</translation>
+    </message>
+    <message>
+        <source>Log</source>
+        <translation>Protokoll</translation>
+    </message>
+</context>
+<context>
+    <name>LossChart</name>
+    <message>
+        <source>Loss</source>
+        <translation>Verlust</translation>
+    </message>
+    <message>
+        <source>Step</source>
+        <translation>Schritt</translation>
+    </message>
+    <message>
+        <source>step</source>
+        <translation>Schritt</translation>
+    </message>
+    <message>
+        <source>It begins once the conversations are written.</source>
+        <translation>Es beginnt, sobald die Gespräche geschrieben sind.</translation>
+    </message>
+    <message>
+        <source>Loss now: {0}</source>
+        <translation>Verlust jetzt: {0}</translation>
+    </message>
+</context>
+<context>
     <name>MainWindow</name>
     <message>
         <source>Stop</source>
@@ -1058,52 +1257,70 @@
         <translation>geladen</translation>
     </message>
     <message>
-        <source>ready</source>
-        <translation>bereit</translation>
-    </message>
-    <message>
-        <source>generating</source>
-        <translation>schreibt</translation>
-    </message>
-    <message>
-        <source>Engine {0}</source>
-        <translation>Engine {0}</translation>
-    </message>
-    <message>
         <source>{0} tokens of context</source>
         <translation>{0} Tokens Kontext</translation>
     </message>
     <message>
-        <source>Loading {0}</source>
-        <translation>{0} wird geladen</translation>
-    </message>
-    <message>
-        <source>Engine stopped</source>
-        <translation>Engine angehalten</translation>
-    </message>
-    <message>
-        <source>No model is loaded</source>
-        <translation>Es ist kein Modell geladen</translation>
-    </message>
-    <message>
-        <source>Serving at {0}</source>
-        <translation>Erreichbar unter {0}</translation>
-    </message>
-    <message>
-        <source>Server is starting</source>
-        <translation>Server startet</translation>
-    </message>
-    <message>
-        <source>Server could not start</source>
-        <translation>Server konnte nicht starten</translation>
-    </message>
-    <message>
-        <source>Server off</source>
-        <translation>Server aus</translation>
-    </message>
-    <message>
         <source>{0}× here</source>
         <translation>hier {0}×</translation>
+    </message>
+</context>
+<context>
+    <name>MemoryPanel</name>
+    <message>
+        <source>Memory</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>weights</source>
+        <translation>Gewichte</translation>
+    </message>
+    <message>
+        <source>kept prompts</source>
+        <translation>aufbewahrte Prompts</translation>
+    </message>
+    <message>
+        <source>rest of this process, peak</source>
+        <translation>Rest dieses Prozesses, Spitze</translation>
+    </message>
+    <message>
+        <source>limit</source>
+        <translation>Grenze</translation>
+    </message>
+    <message>
+        <source>nominal</source>
+        <translation>normal</translation>
+    </message>
+    <message>
+        <source>raised</source>
+        <translation>erhöht</translation>
+    </message>
+    <message>
+        <source>high</source>
+        <translation>hoch</translation>
+    </message>
+    <message>
+        <source>Heat: {0}</source>
+        <translation>Wärme: {0}</translation>
+    </message>
+    <message>
+        <source>Memory pressure: {0}</source>
+        <translation>Speicherdruck: {0}</translation>
+    </message>
+    <message>
+        <source>Swap: {0}</source>
+        <translation>Auslagerung: {0}</translation>
+    </message>
+    <message>
+        <source>On battery</source>
+        <translation>Im Batteriebetrieb</translation>
+    </message>
+</context>
+<context>
+    <name>MessageAsks</name>
+    <message>
+        <source>This answer&apos;s tokens were not kept, so it cannot be checked.</source>
+        <translation>Die Tokens dieser Antwort wurden nicht aufgehoben, daher kann sie nicht geprüft werden.</translation>
     </message>
 </context>
 <context>
@@ -1161,6 +1378,17 @@
     </message>
 </context>
 <context>
+    <name>ModelDownloads</name>
+    <message>
+        <source>Downloads need a connection.</source>
+        <translation>Zum Laden ist eine Verbindung nötig.</translation>
+    </message>
+    <message>
+        <source>{0} The largest pairs here: {1}.</source>
+        <translation>{0} Die größten Paare hier: {1}.</translation>
+    </message>
+</context>
+<context>
     <name>ModelsScreen</name>
     <message>
         <source>Shelf</source>
@@ -1211,46 +1439,6 @@
         <translation>Kontext</translation>
     </message>
     <message>
-        <source>Memory of this pair</source>
-        <translation>Speicher dieses Paars</translation>
-    </message>
-    <message>
-        <source>Load</source>
-        <translation>Laden</translation>
-    </message>
-    <message>
-        <source>Get</source>
-        <translation>Laden</translation>
-    </message>
-    <message>
-        <source>Reveal</source>
-        <translation>Im Ordner zeigen</translation>
-    </message>
-    <message>
-        <source>Show the folder</source>
-        <translation>Ordner zeigen</translation>
-    </message>
-    <message>
-        <source>Race…</source>
-        <translation>Rennen …</translation>
-    </message>
-    <message>
-        <source>Race this pair</source>
-        <translation>Rennen mit diesem Paar</translation>
-    </message>
-    <message>
-        <source>Delete…</source>
-        <translation>Löschen …</translation>
-    </message>
-    <message>
-        <source>Details</source>
-        <translation>Einzelheiten</translation>
-    </message>
-    <message>
-        <source>Nothing is being downloaded. Choose a pair under Suggested.</source>
-        <translation>Gerade wird nichts geladen. Wähle ein Paar unter „Vorschläge“.</translation>
-    </message>
-    <message>
         <source>No pair matches.</source>
         <translation>Kein Paar passt.</translation>
     </message>
@@ -1263,76 +1451,28 @@
         <translation>{0} Tokens</translation>
     </message>
     <message>
-        <source>Unload</source>
-        <translation>Entladen</translation>
-    </message>
-    <message>
-        <source>Get {0}</source>
-        <translation>{0} laden</translation>
-    </message>
-    <message>
-        <source>How much memory it takes is not known before it is loaded.</source>
-        <translation>Wie viel Speicher es braucht, zeigt sich erst beim Laden.</translation>
-    </message>
-    <message>
-        <source>model</source>
-        <translation>Modell</translation>
-    </message>
-    <message>
-        <source>drafter</source>
-        <translation>Entwurfsmodell</translation>
-    </message>
-    <message>
-        <source>context</source>
-        <translation>Kontext</translation>
-    </message>
-    <message>
-        <source>working memory</source>
-        <translation>Arbeitsspeicher</translation>
-    </message>
-    <message>
-        <source>Fits at {0} tokens, with {1} to spare.</source>
-        <translation>Passt mit {0} Tokens, {1} bleiben frei.</translation>
-    </message>
-    <message>
-        <source>Tight at {0} tokens: only {1} to spare.</source>
-        <translation>Knapp mit {0} Tokens: nur {1} bleiben frei.</translation>
-    </message>
-    <message>
-        <source>Too large at {0} tokens: it needs {1} more than this machine gives.</source>
-        <translation>Zu groß mit {0} Tokens: Es braucht {1} mehr, als dieser Rechner hergibt.</translation>
-    </message>
-    <message>
-        <source>It fits up to {0} tokens.</source>
-        <translation>Es passt bis {0} Tokens.</translation>
-    </message>
-    <message>
         <source>Downloads ({0})</source>
         <translation>Downloads ({0})</translation>
-    </message>
-    <message>
-        <source>Downloads need a connection.</source>
-        <translation>Zum Laden ist eine Verbindung nötig.</translation>
     </message>
     <message>
         <source>A folder with models</source>
         <translation>Ein Ordner mit Modellen</translation>
     </message>
     <message>
-        <source>Check whether it fits</source>
-        <translation>Prüfen, ob es passt</translation>
-    </message>
-    <message>
         <source>Looking for models on this machine…</source>
         <translation>Modelle auf diesem Rechner werden gesucht …</translation>
     </message>
     <message>
-        <source>{0} The largest pairs here: {1}.</source>
-        <translation>{0} Die größten Paare hier: {1}.</translation>
+        <source>Training</source>
+        <translation>Training</translation>
     </message>
     <message>
-        <source>Working out how much memory it takes…</source>
-        <translation>Der nötige Speicher wird berechnet …</translation>
+        <source>The drafter for {0} is made.</source>
+        <translation>Das Entwurfsmodell für {0} ist fertig.</translation>
+    </message>
+    <message>
+        <source>Load it</source>
+        <translation>Laden</translation>
     </message>
 </context>
 <context>
@@ -1479,6 +1619,109 @@
     <message>
         <source>Load</source>
         <translation>Laden</translation>
+    </message>
+</context>
+<context>
+    <name>PairDetails</name>
+    <message>
+        <source>Memory of this pair</source>
+        <translation>Speicher dieses Paars</translation>
+    </message>
+    <message>
+        <source>Load</source>
+        <translation>Laden</translation>
+    </message>
+    <message>
+        <source>Get</source>
+        <translation>Laden</translation>
+    </message>
+    <message>
+        <source>Check whether it fits</source>
+        <translation>Prüfen, ob es passt</translation>
+    </message>
+    <message>
+        <source>Race…</source>
+        <translation>Rennen …</translation>
+    </message>
+    <message>
+        <source>Race this pair</source>
+        <translation>Rennen mit diesem Paar</translation>
+    </message>
+    <message>
+        <source>Calibrate</source>
+        <translation>Kalibrieren</translation>
+    </message>
+    <message>
+        <source>Measure this pair on this machine</source>
+        <translation>Dieses Paar auf diesem Rechner messen</translation>
+    </message>
+    <message>
+        <source>Make a drafter…</source>
+        <translation>Entwurfsmodell machen …</translation>
+    </message>
+    <message>
+        <source>Reveal</source>
+        <translation>Im Ordner zeigen</translation>
+    </message>
+    <message>
+        <source>Show the folder</source>
+        <translation>Ordner zeigen</translation>
+    </message>
+    <message>
+        <source>Delete…</source>
+        <translation>Löschen …</translation>
+    </message>
+    <message>
+        <source>Details</source>
+        <translation>Einzelheiten</translation>
+    </message>
+    <message>
+        <source>Unload</source>
+        <translation>Entladen</translation>
+    </message>
+    <message>
+        <source>Get {0}</source>
+        <translation>{0} laden</translation>
+    </message>
+    <message>
+        <source>Working out how much memory it takes…</source>
+        <translation>Der nötige Speicher wird berechnet …</translation>
+    </message>
+    <message>
+        <source>How much memory it takes is not known before it is loaded.</source>
+        <translation>Wie viel Speicher es braucht, zeigt sich erst beim Laden.</translation>
+    </message>
+    <message>
+        <source>model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>drafter</source>
+        <translation>Entwurfsmodell</translation>
+    </message>
+    <message>
+        <source>context</source>
+        <translation>Kontext</translation>
+    </message>
+    <message>
+        <source>working memory</source>
+        <translation>Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>Fits at {0} tokens, with {1} to spare.</source>
+        <translation>Passt mit {0} Tokens, {1} bleiben frei.</translation>
+    </message>
+    <message>
+        <source>Tight at {0} tokens: only {1} to spare.</source>
+        <translation>Knapp mit {0} Tokens: nur {1} bleiben frei.</translation>
+    </message>
+    <message>
+        <source>Too large at {0} tokens: it needs {1} more than this machine gives.</source>
+        <translation>Zu groß mit {0} Tokens: Es braucht {1} mehr, als dieser Rechner hergibt.</translation>
+    </message>
+    <message>
+        <source>It fits up to {0} tokens.</source>
+        <translation>Es passt bis {0} Tokens.</translation>
     </message>
 </context>
 <context>
@@ -1914,6 +2157,14 @@
     <message>
         <source>{0} tokens after {1} s</source>
         <translation>{0} Tokens nach {1} s</translation>
+    </message>
+    <message>
+        <source>{0}×, one round</source>
+        <translation>{0}×, eine Runde</translation>
+    </message>
+    <message>
+        <source>{0} tokens per round</source>
+        <translation>{0} Tokens je Runde</translation>
     </message>
 </context>
 <context>
@@ -2460,6 +2711,81 @@
     </message>
 </context>
 <context>
+    <name>ServerOptionsPage</name>
+    <message>
+        <source>Port</source>
+        <translation>Port</translation>
+    </message>
+    <message>
+        <source>Let other devices on the network in</source>
+        <translation>Andere Geräte im Netz zulassen</translation>
+    </message>
+    <message>
+        <source>None is asked for</source>
+        <translation>Keiner wird verlangt</translation>
+    </message>
+    <message>
+        <source>Key</source>
+        <translation>Schlüssel</translation>
+    </message>
+    <message>
+        <source>Show</source>
+        <translation>Zeigen</translation>
+    </message>
+    <message>
+        <source>Show the key</source>
+        <translation>Schlüssel zeigen</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Copy the key</source>
+        <translation>Schlüssel kopieren</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>Neuer Schlüssel</translation>
+    </message>
+    <message>
+        <source>Web pages that may call it</source>
+        <translation>Webseiten, die ihn aufrufen dürfen</translation>
+    </message>
+    <message>
+        <source>Start the server when Slipstream is opened</source>
+        <translation>Den Server beim Öffnen von Slipstream starten</translation>
+    </message>
+    <message>
+        <source>Load the last pair when a request comes</source>
+        <translation>Das letzte Paar laden, wenn eine Anfrage kommt</translation>
+    </message>
+    <message>
+        <source>Web pages</source>
+        <translation>Webseiten</translation>
+    </message>
+    <message>
+        <source>Options</source>
+        <translation>Optionen</translation>
+    </message>
+    <message>
+        <source>Changes apply at once; a running server starts again with them.</source>
+        <translation>Änderungen gelten sofort; ein laufender Server startet damit neu.</translation>
+    </message>
+    <message>
+        <source>Other devices reach it at {0}, with the key.</source>
+        <translation>Andere Geräte erreichen ihn unter {0}, mit dem Schlüssel.</translation>
+    </message>
+    <message>
+        <source>The key must be printable ASCII without blanks, and stays while others are let in.</source>
+        <translation>Der Schlüssel muss aus druckbarem ASCII ohne Leerzeichen bestehen und bleibt, solange andere zugelassen sind.</translation>
+    </message>
+    <message>
+        <source>Hide</source>
+        <translation>Verbergen</translation>
+    </message>
+</context>
+<context>
     <name>ServerScreen</name>
     <message>
         <source>Part</source>
@@ -2582,100 +2908,51 @@
         <translation>Anfragen leeren</translation>
     </message>
     <message>
-        <source>Port</source>
-        <translation>Port</translation>
+        <source>No model is loaded: the first request loads {0}.</source>
+        <translation>Kein Modell ist geladen: die erste Anfrage lädt {0}.</translation>
+    </message>
+</context>
+<context>
+    <name>SessionTable</name>
+    <message>
+        <source>Source</source>
+        <translation>Quelle</translation>
     </message>
     <message>
-        <source>Let other devices on the network in</source>
-        <translation>Andere Geräte im Netz zulassen</translation>
+        <source>Requests</source>
+        <translation>Anfragen</translation>
     </message>
     <message>
-        <source>None is asked for</source>
-        <translation>Keiner wird verlangt</translation>
+        <source>Prompt tokens</source>
+        <translation>Tokens Eingabe</translation>
     </message>
     <message>
-        <source>Key</source>
-        <translation>Schlüssel</translation>
+        <source>Cached</source>
+        <translation>Im Cache</translation>
     </message>
     <message>
-        <source>Show</source>
-        <translation>Zeigen</translation>
+        <source>Tokens out</source>
+        <translation>Tokens aus</translation>
     </message>
     <message>
-        <source>Show the key</source>
-        <translation>Schlüssel zeigen</translation>
+        <source>Per round</source>
+        <translation>Je Runde</translation>
     </message>
     <message>
-        <source>Copy the key</source>
-        <translation>Schlüssel kopieren</translation>
+        <source>Accepted</source>
+        <translation>Angenommen</translation>
     </message>
     <message>
-        <source>New key</source>
-        <translation>Neuer Schlüssel</translation>
+        <source>Last tok/s</source>
+        <translation>Letzte Tok/s</translation>
     </message>
     <message>
-        <source>Web pages that may call it</source>
-        <translation>Webseiten, die ihn aufrufen dürfen</translation>
-    </message>
-    <message>
-        <source>Start the server when Slipstream is opened</source>
-        <translation>Den Server beim Öffnen von Slipstream starten</translation>
-    </message>
-    <message>
-        <source>Web pages</source>
-        <translation>Webseiten</translation>
-    </message>
-    <message>
-        <source>Changes apply at once; a running server starts again with them.</source>
-        <translation>Änderungen gelten sofort; ein laufender Server startet damit neu.</translation>
-    </message>
-    <message>
-        <source>Other devices reach it at {0}, with the key.</source>
-        <translation>Andere Geräte erreichen ihn unter {0}, mit dem Schlüssel.</translation>
-    </message>
-    <message>
-        <source>The key must be printable ASCII without blanks, and stays while others are let in.</source>
-        <translation>Der Schlüssel muss aus druckbarem ASCII ohne Leerzeichen bestehen und bleibt, solange andere zugelassen sind.</translation>
-    </message>
-    <message>
-        <source>Hide</source>
-        <translation>Verbergen</translation>
-    </message>
-    <message>
-        <source>Level</source>
-        <translation>Stufe</translation>
+        <source>This session by source</source>
+        <translation>Diese Sitzung nach Quelle</translation>
     </message>
     <message>
         <source>All</source>
         <translation>Alle</translation>
-    </message>
-    <message>
-        <source>Warnings and errors</source>
-        <translation>Warnungen und Fehler</translation>
-    </message>
-    <message>
-        <source>Errors</source>
-        <translation>Fehler</translation>
-    </message>
-    <message>
-        <source>Search the log</source>
-        <translation>Protokoll durchsuchen</translation>
-    </message>
-    <message>
-        <source>Follow</source>
-        <translation>Mitlaufen</translation>
-    </message>
-    <message>
-        <source>Copy last error</source>
-        <translation>Letzten Fehler kopieren</translation>
-    </message>
-    <message>
-        <source>No model is loaded: the first request loads {0}.</source>
-        <translation>Kein Modell ist geladen: die erste Anfrage lädt {0}.</translation>
-    </message>
-    <message>
-        <source>Load the last pair when a request comes</source>
-        <translation>Das letzte Paar laden, wenn eine Anfrage kommt</translation>
     </message>
 </context>
 <context>
@@ -3160,6 +3437,14 @@
         <source>What is new</source>
         <translation>Was ist neu</translation>
     </message>
+    <message>
+        <source>The drafter for {0} is half made.</source>
+        <translation>Das Entwurfsmodell für {0} ist halb fertig.</translation>
+    </message>
+    <message>
+        <source>Show</source>
+        <translation>Zeigen</translation>
+    </message>
 </context>
 <context>
     <name>ShortcutSheet</name>
@@ -3173,6 +3458,25 @@
     <message>
         <source>Screens</source>
         <translation>Bereiche</translation>
+    </message>
+</context>
+<context>
+    <name>Sources</name>
+    <message>
+        <source>Chat</source>
+        <translation>Chat</translation>
+    </message>
+    <message>
+        <source>Race</source>
+        <translation>Rennen</translation>
+    </message>
+    <message>
+        <source>Verify</source>
+        <translation>Prüfen</translation>
+    </message>
+    <message>
+        <source>API client</source>
+        <translation>API-Client</translation>
     </message>
 </context>
 <context>
@@ -3196,6 +3500,61 @@
     <message>
         <source>plain: {0}</source>
         <translation>einfach: {0}</translation>
+    </message>
+</context>
+<context>
+    <name>SpeedHistory</name>
+    <message>
+        <source>Day</source>
+        <translation>Tag</translation>
+    </message>
+    <message>
+        <source>Source</source>
+        <translation>Quelle</translation>
+    </message>
+    <message>
+        <source>Requests</source>
+        <translation>Anfragen</translation>
+    </message>
+    <message>
+        <source>Tokens out</source>
+        <translation>Tokens aus</translation>
+    </message>
+    <message>
+        <source>tok/s, median</source>
+        <translation>Tok/s, Median</translation>
+    </message>
+    <message>
+        <source>tok/s, slow tenth</source>
+        <translation>Tok/s, langsames Zehntel</translation>
+    </message>
+    <message>
+        <source>Cached</source>
+        <translation>Im Cache</translation>
+    </message>
+    <message>
+        <source>History by day and source</source>
+        <translation>Verlauf nach Tag und Quelle</translation>
+    </message>
+    <message>
+        <source>Clear…</source>
+        <translation>Leeren …</translation>
+    </message>
+    <message>
+        <source>Clear the history</source>
+        <translation>Verlauf leeren</translation>
+    </message>
+    <message>
+        <source>Kept for {0} days, on this machine alone. No text is kept.</source>
+        <translation>{0} Tage aufgehoben, nur auf diesem Rechner. Kein Text wird aufgehoben.</translation>
+    </message>
+    <message>
+        <source>Nothing yet. {0}</source>
+        <translation>Noch nichts. {0}</translation>
+    </message>
+    <message>
+        <source>Really clear</source>
+        <translation>Wirklich leeren</translation>
     </message>
 </context>
 <context>
@@ -3442,6 +3801,100 @@
     </message>
 </context>
 <context>
+    <name>StatusBar</name>
+    <message>
+        <source>Engine</source>
+        <translation>Engine</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>Clients</source>
+        <translation>Clients</translation>
+    </message>
+    <message>
+        <source>Heat</source>
+        <translation>Wärme</translation>
+    </message>
+    <message>
+        <source>Server</source>
+        <translation>Server</translation>
+    </message>
+    <message>
+        <source>What Slipstream holds now, of what a model may take on this machine</source>
+        <translation>Was Slipstream jetzt belegt, von dem, was ein Modell auf diesem Rechner belegen darf</translation>
+    </message>
+    <message>
+        <source>Answers that clients of the server wait for now</source>
+        <translation>Antworten, auf die Clients des Servers gerade warten</translation>
+    </message>
+    <message>
+        <source>{0} of {1}</source>
+        <translation>{0} von {1}</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n client(s)</source>
+        <translation>
+            <numerusform>%n Client</numerusform>
+            <numerusform>%n Clients</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Engine ready</source>
+        <translation>Engine bereit</translation>
+    </message>
+    <message>
+        <source>Engine generating</source>
+        <translation>Engine schreibt</translation>
+    </message>
+    <message>
+        <source>Loading {0}</source>
+        <translation>{0} wird geladen</translation>
+    </message>
+    <message>
+        <source>Engine stopped</source>
+        <translation>Engine angehalten</translation>
+    </message>
+    <message>
+        <source>No model is loaded</source>
+        <translation>Es ist kein Modell geladen</translation>
+    </message>
+    <message>
+        <source>Serving at {0}</source>
+        <translation>Erreichbar unter {0}</translation>
+    </message>
+    <message>
+        <source>Server is starting</source>
+        <translation>Server startet</translation>
+    </message>
+    <message>
+        <source>Server could not start</source>
+        <translation>Server konnte nicht starten</translation>
+    </message>
+    <message>
+        <source>Server off</source>
+        <translation>Server aus</translation>
+    </message>
+    <message>
+        <source>nominal</source>
+        <translation>normal</translation>
+    </message>
+    <message>
+        <source>raised</source>
+        <translation>erhöht</translation>
+    </message>
+    <message>
+        <source>high</source>
+        <translation>hoch</translation>
+    </message>
+    <message>
+        <source>Heat: {0}</source>
+        <translation>Wärme: {0}</translation>
+    </message>
+</context>
+<context>
     <name>TelemetryDrawer</name>
     <message>
         <source>Telemetry of chats</source>
@@ -3503,66 +3956,6 @@
         <translation>Telemetrie</translation>
     </message>
     <message>
-        <source>Memory</source>
-        <translation>Speicher</translation>
-    </message>
-    <message>
-        <source>Requests</source>
-        <translation>Anfragen</translation>
-    </message>
-    <message>
-        <source>Prompt tokens</source>
-        <translation>Tokens Eingabe</translation>
-    </message>
-    <message>
-        <source>Cached</source>
-        <translation>Im Cache</translation>
-    </message>
-    <message>
-        <source>Tokens out</source>
-        <translation>Tokens aus</translation>
-    </message>
-    <message>
-        <source>Per round</source>
-        <translation>Je Runde</translation>
-    </message>
-    <message>
-        <source>Accepted</source>
-        <translation>Angenommen</translation>
-    </message>
-    <message>
-        <source>Last tok/s</source>
-        <translation>Letzte Tok/s</translation>
-    </message>
-    <message>
-        <source>This session by source</source>
-        <translation>Diese Sitzung nach Quelle</translation>
-    </message>
-    <message>
-        <source>Day</source>
-        <translation>Tag</translation>
-    </message>
-    <message>
-        <source>tok/s, median</source>
-        <translation>Tok/s, Median</translation>
-    </message>
-    <message>
-        <source>tok/s, slow tenth</source>
-        <translation>Tok/s, langsames Zehntel</translation>
-    </message>
-    <message>
-        <source>History by day and source</source>
-        <translation>Verlauf nach Tag und Quelle</translation>
-    </message>
-    <message>
-        <source>Clear…</source>
-        <translation>Leeren …</translation>
-    </message>
-    <message>
-        <source>Clear the history</source>
-        <translation>Verlauf leeren</translation>
-    </message>
-    <message>
         <source>Reading {0} of {1} prompt tokens</source>
         <translation>Liest {0} von {1} Tokens der Eingabe</translation>
     </message>
@@ -3590,38 +3983,6 @@
         <translation>Einfaches Rechnen: Nichts wird entworfen.</translation>
     </message>
     <message>
-        <source>weights</source>
-        <translation>Gewichte</translation>
-    </message>
-    <message>
-        <source>rest of this process, peak</source>
-        <translation>Rest dieses Prozesses, Spitze</translation>
-    </message>
-    <message>
-        <source>limit</source>
-        <translation>Grenze</translation>
-    </message>
-    <message>
-        <source>All</source>
-        <translation>Alle</translation>
-    </message>
-    <message>
-        <source>Chat</source>
-        <translation>Chat</translation>
-    </message>
-    <message>
-        <source>Race</source>
-        <translation>Rennen</translation>
-    </message>
-    <message>
-        <source>Verify</source>
-        <translation>Prüfen</translation>
-    </message>
-    <message>
-        <source>API client</source>
-        <translation>API-Client</translation>
-    </message>
-    <message>
         <source>Go on</source>
         <translation>Weiter</translation>
     </message>
@@ -3630,56 +3991,12 @@
         <translation>Eingefroren um {0}</translation>
     </message>
     <message>
-        <source>Kept for {0} days, on this machine alone. No text is kept.</source>
-        <translation>{0} Tage aufgehoben, nur auf diesem Rechner. Kein Text wird aufgehoben.</translation>
-    </message>
-    <message>
-        <source>Nothing yet. {0}</source>
-        <translation>Noch nichts. {0}</translation>
-    </message>
-    <message>
-        <source>Really clear</source>
-        <translation>Wirklich leeren</translation>
-    </message>
-    <message>
         <source>Export</source>
         <translation>Exportieren</translation>
     </message>
     <message>
         <source>CSV (*.csv)</source>
         <translation>CSV (*.csv)</translation>
-    </message>
-    <message>
-        <source>kept prompts</source>
-        <translation>aufbewahrte Prompts</translation>
-    </message>
-    <message>
-        <source>nominal</source>
-        <translation>normal</translation>
-    </message>
-    <message>
-        <source>raised</source>
-        <translation>erhöht</translation>
-    </message>
-    <message>
-        <source>high</source>
-        <translation>hoch</translation>
-    </message>
-    <message>
-        <source>Heat: {0}</source>
-        <translation>Wärme: {0}</translation>
-    </message>
-    <message>
-        <source>Memory pressure: {0}</source>
-        <translation>Speicherdruck: {0}</translation>
-    </message>
-    <message>
-        <source>Swap: {0}</source>
-        <translation>Auslagerung: {0}</translation>
-    </message>
-    <message>
-        <source>On battery</source>
-        <translation>Im Batteriebetrieb</translation>
     </message>
 </context>
 <context>
@@ -3741,6 +4058,211 @@
     <message>
         <source>Result: {0}</source>
         <translation>Ergebnis: {0}</translation>
+    </message>
+</context>
+<context>
+    <name>TrainingCard</name>
+    <message>
+        <source>A drafter for {0}</source>
+        <translation>Ein Entwurfsmodell für {0}</translation>
+    </message>
+    <message>
+        <source>Load</source>
+        <translation>Laden</translation>
+    </message>
+    <message>
+        <source>Load {0} with its new drafter</source>
+        <translation>{0} mit dem neuen Entwurfsmodell laden</translation>
+    </message>
+    <message>
+        <source>Make it anyway</source>
+        <translation>Trotzdem machen</translation>
+    </message>
+    <message>
+        <source>Cancel the drafter for {0}</source>
+        <translation>Das Entwurfsmodell für {0} abbrechen</translation>
+    </message>
+    <message>
+        <source>How far it is</source>
+        <translation>Wie weit es ist</translation>
+    </message>
+    <message>
+        <source>tokens written</source>
+        <translation>geschriebene Tokens</translation>
+    </message>
+    <message>
+        <source>step</source>
+        <translation>Schritt</translation>
+    </message>
+    <message>
+        <source>loss</source>
+        <translation>Verlust</translation>
+    </message>
+    <message>
+        <source>tokens per round</source>
+        <translation>Tokens je Runde</translation>
+    </message>
+    <message>
+        <source>Pause</source>
+        <translation>Pause</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>Weiter</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Cancel…</source>
+        <translation>Abbrechen …</translation>
+    </message>
+    <message>
+        <source>The drafter learns: {0} done.</source>
+        <translation>Das Entwurfsmodell lernt: {0} fertig.</translation>
+    </message>
+    <message>
+        <source>The model writes conversations: part {0} of {1} is done.</source>
+        <translation>Das Modell schreibt Gespräche: Teil {0} von {1} ist fertig.</translation>
+    </message>
+    <message>
+        <source>The conversations are written. Training begins.</source>
+        <translation>Die Gespräche sind geschrieben. Das Training beginnt.</translation>
+    </message>
+    <message>
+        <source>It is judged by conversations that it has not seen.</source>
+        <translation>Es wird an Gesprächen gemessen, die es nicht gesehen hat.</translation>
+    </message>
+    <message>
+        <source>Paused. It goes on from here; the model stays in memory.</source>
+        <translation>Angehalten. Es geht von hier weiter; das Modell bleibt im Speicher.</translation>
+    </message>
+    <message>
+        <source>Not running. Continue goes on from the last step that was saved.</source>
+        <translation>Läuft nicht. Weiter macht beim letzten gespeicherten Schritt weiter.</translation>
+    </message>
+    <message>
+        <source>Not made: {0}.</source>
+        <translation>Nicht gemacht: {0}.</translation>
+    </message>
+    <message>
+        <source>It failed: {0}</source>
+        <translation>Fehlgeschlagen: {0}</translation>
+    </message>
+    <message>
+        <source>Done: {0} tokens per round on conversations that it has not seen. It is listed under On this machine. Race it to see what it gains.</source>
+        <translation>Fertig: {0} Tokens je Runde in Gesprächen, die es nicht gesehen hat. Es steht unter „Auf diesem Rechner“. Ein Rennen zeigt, was es bringt.</translation>
+    </message>
+    <message>
+        <source>Really cancel</source>
+        <translation>Wirklich abbrechen</translation>
+    </message>
+    <message>
+        <source>The conversations and what was learned so far are deleted.</source>
+        <translation>Die Gespräche und das bisher Gelernte werden gelöscht.</translation>
+    </message>
+    <message>
+        <source>The model is loaded, then writes its first conversations.</source>
+        <translation>Das Modell wird geladen und schreibt dann seine ersten Gespräche.</translation>
+    </message>
+</context>
+<context>
+    <name>TrainingOffer</name>
+    <message>
+        <source>Make a drafter for {0}</source>
+        <translation>Ein Entwurfsmodell für {0} machen</translation>
+    </message>
+    <message>
+        <source>The model writes conversations, and a small network learns from them to guess what it says next. Nothing leaves this machine, and the model&apos;s answers stay the same.</source>
+        <translation>Das Modell schreibt Gespräche, und ein kleines Netz lernt daraus zu erraten, was es als Nächstes sagt. Nichts verlässt diesen Rechner, und die Antworten des Modells bleiben dieselben.</translation>
+    </message>
+    <message>
+        <source>How thorough</source>
+        <translation>Wie gründlich</translation>
+    </message>
+    <message>
+        <source>Short</source>
+        <translation>Kurz</translation>
+    </message>
+    <message>
+        <source>Usual</source>
+        <translation>Üblich</translation>
+    </message>
+    <message>
+        <source>Thorough</source>
+        <translation>Gründlich</translation>
+    </message>
+    <message>
+        <source>{0}: {1} conversations</source>
+        <translation>{0}: {1} Gespräche</translation>
+    </message>
+    <message>
+        <source>time, about</source>
+        <translation>Zeit, etwa</translation>
+    </message>
+    <message>
+        <source>energy, about</source>
+        <translation>Energie, etwa</translation>
+    </message>
+    <message>
+        <source>tokens per round</source>
+        <translation>Tokens je Runde</translation>
+    </message>
+    <message>
+        <source>of plain decoding&apos;s speed</source>
+        <translation>der Geschwindigkeit ohne Entwürfe</translation>
+    </message>
+    <message>
+        <source>Working out what it would take…</source>
+        <translation>Es wird ausgerechnet, was es braucht …</translation>
+    </message>
+    <message>
+        <source>Start</source>
+        <translation>Starten</translation>
+    </message>
+    <message>
+        <source>Start making the drafter</source>
+        <translation>Das Entwurfsmodell machen</translation>
+    </message>
+    <message>
+        <source>Make it anyway</source>
+        <translation>Trotzdem machen</translation>
+    </message>
+    <message>
+        <source>Not now</source>
+        <translation>Nicht jetzt</translation>
+    </message>
+    <message>
+        <source>Worked out from what was measured with this model here.</source>
+        <translation>Ausgerechnet aus dem, was hier mit diesem Modell gemessen wurde.</translation>
+    </message>
+    <message>
+        <source>An estimate by this machine&apos;s kind; a loaded model that was calibrated is judged better.</source>
+        <translation>Eine Schätzung nach der Art dieses Rechners; genauer ist sie für ein geladenes, kalibriertes Modell.</translation>
+    </message>
+    <message>
+        <source>{0} of writing, then {1} of training; it can be paused.</source>
+        <translation>{0} Schreiben, dann {1} Training; es lässt sich anhalten.</translation>
+    </message>
+    <message>
+        <source>It would make this model {0} times as fast: {1}. n-gram lookup costs nothing.</source>
+        <translation>Das Modell würde {0}-mal so schnell: {1}. Nachschlagen (n-Gramme) kostet nichts.</translation>
+    </message>
+</context>
+<context>
+    <name>TrainingPage</name>
+    <message>
+        <source>No drafter is being made. Choose a model under On this machine, then Make a drafter.</source>
+        <translation>Es wird kein Entwurfsmodell gemacht. Wähle unter „Auf diesem Rechner“ ein Modell, dann „Entwurfsmodell machen“.</translation>
+    </message>
+    <message>
+        <source>Drafters in the making</source>
+        <translation>Entwurfsmodelle, die gerade entstehen</translation>
     </message>
 </context>
 <context>

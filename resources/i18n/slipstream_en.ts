@@ -99,6 +99,16 @@
     </message>
 </context>
 <context>
+    <name>StatusBar</name>
+    <message numerus="yes">
+        <source>%n client(s)</source>
+        <translation>
+            <numerusform>%n client</numerusform>
+            <numerusform>%n clients</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>TelemetryScreen</name>
     <message numerus="yes">
         <source>%n request(s) under way</source>

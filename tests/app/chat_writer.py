@@ -16,7 +16,8 @@ from PySide6.QtCore import QCoreApplication, QTimer
 from slipstream.events import Delta, Done, Finish, Timings
 from slipstream.prompt.output import OutputStyle
 from slipstream.types import Options
-from slipstream_app.history import State, open_history
+from slipstream_app.history import open_history
+from slipstream_app.messages import State
 from slipstream_app.models.chat_prompt import Prepared
 from slipstream_app.models.chat_reply import Reply
 

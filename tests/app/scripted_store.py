@@ -73,6 +73,7 @@ class ScriptedStore:
         self.left: Sequence[DownloadState] = ()
         self.asked: list[tuple[str, object]] = []
         self.refuses: SlipstreamError | None = None
+        self.folder = Path("/nowhere")
 
     def _ask(self, what: str, about: object) -> None:
         self.asked.append((what, about))
@@ -108,6 +109,10 @@ class ScriptedStore:
         self._ask("remove", plan.title)
         self.rows = tuple(row for row in self.rows if row.title != plan.title)
         return "in the Bin"
+
+    def target_folder(self, row: PairRow) -> Path:
+        self._ask("folder", row.key)
+        return self.folder
 
     def add_folder(self, folder: Path) -> None:
         self._ask("add", folder)

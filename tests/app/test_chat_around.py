@@ -17,7 +17,7 @@ from slipstream.types import Mode
 from slipstream_app.models import chat_prompt
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.chat import ChatScreen
-from slipstream_app.settings import Detail
+from slipstream_app.settings_table import Detail
 
 from .test_chat_screen import ask, last
 
@@ -133,5 +133,5 @@ def test_chats_in_which_nothing_was_said_for_long_go_when_the_settings_say_so(
     screen = make()
     assert history.chat(old) is None
     assert history.chat(recent) is not None
-    wait(lambda: not screen.chats._purge.isActive())
+    wait(lambda: not screen.chats._trash._purge.isActive())
     assert [hit.chat for hit in history.search("findable")] == [recent]

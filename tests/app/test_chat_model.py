@@ -14,10 +14,12 @@ from pytestqt.wait_signal import SignalBlocker
 from chat_support import Desk, desk
 from fakes import FakeTokeniser, Script
 from slipstream.errors import SlipstreamError
+from slipstream.events import Faulted
 from slipstream.jobs import Job
 from slipstream.measure.verdict import Comparison, Verdict
 from slipstream.types import Mode
-from slipstream_app.history import Attachment, State, open_history
+from slipstream_app.history import open_history
+from slipstream_app.messages import Attachment, State
 from slipstream_app.models.chat_parameters import Parameters, parse_schema, parse_tools
 from slipstream_app.models.chat_prompt import Count, Shortened
 from slipstream_app.models.chat_reply import Progress
@@ -162,6 +164,7 @@ def test_an_engine_that_is_lost_leaves_the_text(make: Open) -> None:
     answer = one.chats.path[-1]
     assert answer.state is State.FAILED
     assert answer.facts["error"]["code"] == "engine_faulted"
+    one.wait(lambda: isinstance(one.session.status, Faulted))
     assert not one.chats.send("again")
     one.session.reload()
     one.wait(lambda: one.session.info is not None)
@@ -303,7 +306,7 @@ def test_delete_is_undone_within_its_time_and_stops_an_answer(make: Open) -> Non
     one.chats.undo_delete()
     assert one.chats.chat == chat
     one.chats.delete(chat)
-    one.chats._settle_delete()
+    one.chats._trash.settle()
     one.chats.undo_delete()
     assert one.history.messages(chat) == []
 

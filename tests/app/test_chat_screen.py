@@ -21,7 +21,7 @@ from slipstream.errors import WontFit
 from slipstream.jobs import Job
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import PairChoice
-from slipstream_app.history import State
+from slipstream_app.messages import State
 from slipstream_app.models import chat_prompt
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.chat import ChatScreen
@@ -168,7 +168,7 @@ def test_stopped_text_is_kept_and_continues(loaded: ChatScreen, engine: FakeEngi
     engine.script = Script(pieces=("!",))
     last(loaded).state_line.go_on.click()
     wait(lambda: loaded.chats.path[-1].state is State.DONE)
-    assert parts_of(loaded) == [f"prose: {kept}!"]
+    wait(lambda: parts_of(loaded) == [f"prose: {kept}!"])
     assert not last(loaded).state_line.isVisible()
 
 
@@ -474,7 +474,7 @@ def test_search_finds_a_message_and_opens_its_branch(loaded: ChatScreen, engine:
     engine.script = lambda _: Script(pieces=(next(answers),))
     ask(loaded, wait)
     found = loaded.chats.path[-1].id
-    loaded.regenerate_last()
+    loaded.asks.regenerate_last()
     wait(lambda: loaded.chats.reply is None)
     loaded.new_chat()
     ask(loaded, wait, "another")
@@ -600,7 +600,7 @@ def test_every_control_has_a_name_and_every_ask_an_answer(loaded: ChatScreen, wa
     arguments = {Ask.WALK: 1, Ask.RESULT: ("x", ""), Ask.THOUGHTS: False, Ask.REGENERATE: None}
     for one in Ask:
         if one not in (Ask.REGENERATE, Ask.BRANCH, Ask.RESULT):
-            loaded._on_asked(one, message, arguments.get(one))
+            loaded.asks.do(one, message, arguments.get(one))
 
 
 def test_theme_and_zoom_change_every_part(loaded: ChatScreen, engine: FakeEngine, wait: Wait) -> None:

@@ -9,16 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from slipstream_app.history import (
-    MIGRATIONS,
-    Attachment,
-    Call,
-    History,
-    HistoryError,
-    Problem,
-    State,
-    open_history,
-)
+from slipstream_app.history import MIGRATIONS, History, HistoryError, Problem, open_history
+from slipstream_app.messages import Attachment, Call, State
 from slipstream_app.models.chat_files import as_json, as_markdown, import_json
 
 

@@ -60,7 +60,7 @@ def cell(screen: ModelsScreen, key: str, column: int) -> str:
 
 def test_before_the_answer_it_looks(screen: ModelsScreen) -> None:
     assert screen.nothing.text() == "Looking for models on this machine…"
-    assert not screen.panel.isVisible()
+    assert not screen.details.panel.isVisible()
 
 
 def test_pairs_are_listed_with_their_fit_in_words(qtbot: QtBot, screen: ModelsScreen) -> None:
@@ -81,15 +81,16 @@ def test_pairs_are_listed_with_their_fit_in_words(qtbot: QtBot, screen: ModelsSc
 def test_the_bar_follows_the_context(qtbot: QtBot, screen: ModelsScreen) -> None:
     visit(qtbot, screen)
     choose(screen, "qwen")
-    assert "Fits at 32,768 tokens" in screen.fit_words.text()
-    assert screen.bar.isVisible()
+    assert "Fits at 32,768 tokens" in screen.details.fit_words.text()
+    assert screen.details.bar.isVisible()
     screen.context.setValue(CONTEXTS.index(131_072))
     qtbot.waitUntil(
-        lambda: "131,072" in screen.fit_words.text() and "more than" in screen.fit_words.text(), timeout=5000
+        lambda: "131,072" in screen.details.fit_words.text() and "more than" in screen.details.fit_words.text(),
+        timeout=5000,
     )
-    assert "It fits up to" in screen.fit_words.text()
-    assert screen.fit_words.property("role") == "bad"
-    assert sum(part.bytes for part in screen.bar.parts) > 36 * GB
+    assert "It fits up to" in screen.details.fit_words.text()
+    assert screen.details.fit_words.property("role") == "bad"
+    assert sum(part.bytes for part in screen.details.bar.parts) > 36 * GB
 
 
 def test_search_and_fits_only(qtbot: QtBot, screen: ModelsScreen) -> None:
@@ -99,7 +100,7 @@ def test_search_and_fits_only(qtbot: QtBot, screen: ModelsScreen) -> None:
     screen.search.setText("nothing like it")
     assert screen.nothing.text() == "No pair matches."
     assert screen.nothing.isVisible()
-    assert not screen.panel.isVisible()
+    assert not screen.details.panel.isVisible()
     screen.search.clear()
     screen.sections.choose(SUGGESTED)
     screen.fits_only.click()
@@ -115,23 +116,23 @@ def test_nothing_found_says_where_to_look(qtbot: QtBot, screen: ModelsScreen, st
 def test_a_pair_that_cannot_be_used_says_why(qtbot: QtBot, screen: ModelsScreen) -> None:
     visit(qtbot, screen)
     choose(screen, "wrong")
-    assert "trained for hidden size 4096" in screen.problem.text()
-    assert not screen.load.isVisible()
+    assert "trained for hidden size 4096" in screen.details.problem.text()
+    assert not screen.details.load.isVisible()
 
 
 def test_a_pair_is_loaded_and_unloaded(qtbot: QtBot, screen: ModelsScreen, context: AppContext) -> None:
     visit(qtbot, screen)
     choose(screen, "built in")
-    screen.load.click()
+    screen.details.load.click()
     assert context.session.choice == BUILT_IN
     qtbot.waitUntil(lambda: cell(screen, "built in", STATE) == "Loaded", timeout=5000)
-    qtbot.waitUntil(lambda: screen.load.text() == "Unload", timeout=5000)
-    assert screen.race.isVisible()
+    qtbot.waitUntil(lambda: screen.details.load.text() == "Unload", timeout=5000)
+    assert screen.details.race.isVisible()
     with qtbot.waitSignal(context.navigator.asked) as asked:
-        screen.race.click()
+        screen.details.race.click()
     assert asked.args is not None
     assert asked.args[0] == "race"
-    screen.load.click()
+    screen.details.load.click()
     qtbot.waitUntil(lambda: cell(screen, "built in", STATE) == "Ready", timeout=5000)
     assert context.session.choice is None
 
@@ -139,25 +140,25 @@ def test_a_pair_is_loaded_and_unloaded(qtbot: QtBot, screen: ModelsScreen, conte
 def test_deleting_shows_every_file_first(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
     visit(qtbot, screen)
     choose(screen, "built in")
-    assert not screen.delete.isVisible()
+    assert not screen.details.delete.isVisible()
     choose(screen, "qwen")
-    screen.delete.click()
-    qtbot.waitUntil(screen.removal.isVisible, timeout=5000)
-    assert screen.removal.files.toPlainText().splitlines() == [
+    screen.details.delete.click()
+    qtbot.waitUntil(screen.details.removal.isVisible, timeout=5000)
+    assert screen.details.removal.files.toPlainText().splitlines() == [
         "/models/qwen/model.safetensors  17.0 GB",
         "/models/qwen/config.json  700 B",
     ]
-    assert "shared with LM Studio" in screen.removal.words.text()
-    screen.removal.keep.click()
+    assert "shared with LM Studio" in screen.details.removal.words.text()
+    screen.details.removal.keep.click()
     assert ("remove", "Qwen3.8 27B + DFlash 2") not in store.asked
-    screen.delete.click()
-    qtbot.waitUntil(screen.removal.isVisible, timeout=5000)
+    screen.details.delete.click()
+    qtbot.waitUntil(screen.details.removal.isVisible, timeout=5000)
     choose(screen, "gemma")  # another choice takes the question back
-    assert not screen.removal.isVisible()
+    assert not screen.details.removal.isVisible()
     choose(screen, "qwen")
-    screen.delete.click()
-    qtbot.waitUntil(screen.removal.isVisible, timeout=5000)
-    screen.removal.remove.click()
+    screen.details.delete.click()
+    qtbot.waitUntil(screen.details.removal.isVisible, timeout=5000)
+    screen.details.removal.remove.click()
     qtbot.waitUntil(lambda: screen.table.number_of("qwen") is None, timeout=5000)
     assert screen.app.banners.current is not None
     assert screen.app.banners.current.text == "Qwen3.8 27B + DFlash 2: in the Bin"
@@ -168,13 +169,13 @@ def test_a_missing_half_is_named_with_its_size_and_fetched(
 ) -> None:
     visit(qtbot, screen)
     choose(screen, "gemma")
-    assert screen.get.text() == "Get 1.4 GB"
-    assert screen.load.isVisible()  # it runs without the drafter too
-    screen.get.click()
+    assert screen.details.get.text() == "Get 1.4 GB"
+    assert screen.details.load.isVisible()  # it runs without the drafter too
+    screen.details.get.click()
     assert ("start", DRAFTER) in store.asked
-    qtbot.waitUntil(lambda: DRAFTER.repo in screen.downloads, timeout=5000)
+    qtbot.waitUntil(lambda: DRAFTER.repo in screen.downloads.cards, timeout=5000)
     assert screen.sections.index == DOWNLOADS
-    card = screen.downloads[DRAFTER.repo]
+    card = screen.downloads.cards[DRAFTER.repo]
     assert card.words.text() == "Waiting behind another download"
     files = (("model.safetensors", 5 * 10**8, GB),)
     store.notify(DownloadState(DRAFTER.repo, Fetch.RUNNING, 5 * 10**8, GB, files, 10**7, 50.0))
@@ -201,23 +202,23 @@ def test_a_pair_that_is_not_here_can_be_checked_before_it_is_fetched(
     visit(qtbot, screen)
     screen.sections.choose(SUGGESTED)
     choose(screen, "glm")
-    assert not screen.check.isVisible()  # its weights alone are too large
+    assert not screen.details.check.isVisible()  # its weights alone are too large
     choose(screen, "small")
-    assert "not known" in screen.fit_words.text()
+    assert "not known" in screen.details.fit_words.text()
     store.refuses = InvalidRequest("there is no connection to the hub")
-    screen.check.click()
+    screen.details.check.click()
     qtbot.waitUntil(lambda: screen.app.banners.current is not None, timeout=5000)
     store.refuses = None
-    screen.check.click()
-    qtbot.waitUntil(lambda: "Fits at" in screen.fit_words.text(), timeout=5000)
-    assert not screen.check.isVisible()
+    screen.details.check.click()
+    qtbot.waitUntil(lambda: "Fits at" in screen.details.fit_words.text(), timeout=5000)
+    assert not screen.details.check.isVisible()
 
 
 def test_a_download_of_an_earlier_run_can_be_resumed(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
     store.left = (DownloadState("old/one", Fetch.PAUSED, 3 * 10**8, GB),)
     visit(qtbot, screen)
-    assert screen.downloads["old/one"].switch.text() == "Resume"
-    screen.downloads["old/one"].switch.click()
+    assert screen.downloads.cards["old/one"].switch.text() == "Resume"
+    screen.downloads.cards["old/one"].switch.click()
     assert store.asked[-1] == ("start", Missing("old/one", None))
 
 
@@ -228,10 +229,10 @@ def test_p20_gated_and_offline_have_their_own_way_out(
     gated = DownloadState("a/gated", Fetch.FAILED, words="accept its terms", page="https://hub.example/a/gated")
     store.notify(gated)
     store.notify(DownloadState("b/offline", Fetch.FAILED, words="there is no connection", is_offline=True))
-    qtbot.waitUntil(lambda: "b/offline" in screen.downloads, timeout=5000)
+    qtbot.waitUntil(lambda: "b/offline" in screen.downloads.cards, timeout=5000)
     screen.sections.choose(DOWNLOADS)
-    assert screen.downloads["a/gated"].page.isVisible()
-    assert not screen.downloads["b/offline"].page.isVisible()
+    assert screen.downloads.cards["a/gated"].page.isVisible()
+    assert not screen.downloads.cards["b/offline"].page.isVisible()
     assert context.banners.current is not None
     assert context.banners.current.text == "Downloads need a connection."
 
@@ -240,7 +241,7 @@ def test_a_refusal_is_said(qtbot: QtBot, screen: ModelsScreen, store: ScriptedSt
     visit(qtbot, screen)
     store.refuses = InvalidRequest("there is no room: 20 GB are needed, 3 GB are free")
     choose(screen, "gemma")
-    screen.get.click()
+    screen.details.get.click()
     assert context.banners.current is not None
     assert "there is no room" in context.banners.current.text
 
@@ -296,9 +297,9 @@ def failed(**facts: Any) -> DownloadState:
 
 def test_a_gated_download_takes_a_token_and_goes_on(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
     visit(qtbot, screen)
-    screen._on_download(failed(wants_token=True))
+    screen.fetching.show_state(failed(wants_token=True))
     screen.sections.choose(DOWNLOADS)
-    card = screen.downloads["publisher/gemma-dspark"]
+    card = screen.downloads.cards["publisher/gemma-dspark"]
     assert card.token_row.isVisible()
     assert not card.use_token.isEnabled()
     qtbot.keyClicks(card.token, "hf_secret")
@@ -313,15 +314,15 @@ def test_a_token_that_cannot_be_kept_is_said_and_nothing_starts(
     qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore, context: AppContext
 ) -> None:
     visit(qtbot, screen)
-    screen._on_download(failed(wants_token=True))
+    screen.fetching.show_state(failed(wants_token=True))
     store.refuses = SlipstreamError("this is no Hugging Face token")
-    screen.downloads["publisher/gemma-dspark"].token_given.emit("publisher/gemma-dspark", "x")
+    screen.downloads.cards["publisher/gemma-dspark"].token_given.emit("publisher/gemma-dspark", "x")
     qtbot.waitUntil(lambda: context.banners.current is not None, timeout=5000)
     assert not any(what == "start" for what, _ in store.asked)
 
 
 def test_a_full_disk_names_what_could_go(qtbot: QtBot, screen: ModelsScreen) -> None:
     visit(qtbot, screen)
-    screen._on_download(failed(is_full=True))
-    words = screen.downloads["publisher/gemma-dspark"].words.text()
+    screen.fetching.show_state(failed(is_full=True))
+    words = screen.downloads.cards["publisher/gemma-dspark"].words.text()
     assert "The largest pairs here: Qwen3.8 27B + DFlash 2 (17.2 GB)." in words

@@ -76,15 +76,15 @@ def test_a_suggested_pair_is_checked_fetched_loaded_and_deleted(
     assert row.missing[0].repo == REPO
     assert "dspark" in row.missing[1].repo
     # Whether it fits is known before anything is fetched.
-    screen.check.click()
-    qtbot.waitUntil(lambda: screen.bar.isVisible(), timeout=20_000)  # noqa: PLW0108
+    screen.details.check.click()
+    qtbot.waitUntil(lambda: screen.details.bar.isVisible(), timeout=20_000)  # noqa: PLW0108
     assert not list(home.rglob("*.safetensors"))
-    screen.get.click()
-    qtbot.waitUntil(lambda: screen.downloads[REPO].state.fetch is Fetch.DONE, timeout=30_000)
+    screen.details.get.click()
+    qtbot.waitUntil(lambda: screen.downloads.cards[REPO].state.fetch is Fetch.DONE, timeout=30_000)
     # The drafter is not on this hub: its own sentence, and the target is there all the same.
     drafter = row.missing[1].repo
-    qtbot.waitUntil(lambda: screen.downloads[drafter].state.fetch is Fetch.FAILED, timeout=30_000)
-    assert "shows no" in screen.downloads[drafter].words.text()
+    qtbot.waitUntil(lambda: screen.downloads.cards[drafter].state.fetch is Fetch.FAILED, timeout=30_000)
+    assert "shows no" in screen.downloads.cards[drafter].words.text()
     mine = choose(qtbot, screen, REPO)
     assert mine.shelf is Shelf.ON_MAC
     assert [half.repo for half in mine.missing] == [drafter]
@@ -93,16 +93,16 @@ def test_a_suggested_pair_is_checked_fetched_loaded_and_deleted(
     fit = screen.table.fit_of(mine)
     assert fit is not None
     assert fit.word is FitWord.FITS
-    screen.load.click()
+    screen.details.load.click()
     qtbot.waitUntil(lambda: context.session.info is not None, timeout=60_000)
     assert context.session.info is not None
     assert context.session.info.drafters == ()
     context.session.unload()
-    qtbot.waitUntil(screen.delete.isVisible, timeout=20_000)
-    screen.delete.click()
-    qtbot.waitUntil(screen.removal.isVisible, timeout=20_000)
-    assert "model.safetensors" in screen.removal.files.toPlainText()
-    screen.removal.remove.click()
+    qtbot.waitUntil(screen.details.delete.isVisible, timeout=20_000)
+    screen.details.delete.click()
+    qtbot.waitUntil(screen.details.removal.isVisible, timeout=20_000)
+    assert "model.safetensors" in screen.details.removal.files.toPlainText()
+    screen.details.removal.remove.click()
     qtbot.waitUntil(lambda: row_of(screen, REPO) is None, timeout=20_000)
     assert not list(home.rglob("*.safetensors"))
 
@@ -113,23 +113,24 @@ def test_a_download_that_was_cut_is_resumed_by_the_next_run(
     published.fault("model.safetensors", Fault(stall_at=2000))
     screen.visited(None)
     choose(qtbot, screen, "suggested Qwen3-4B")
-    screen.get.click()
+    screen.details.get.click()
     qtbot.waitUntil(
-        lambda: REPO in screen.downloads and screen.downloads[REPO].state.fetch is Fetch.RUNNING, timeout=30_000
+        lambda: REPO in screen.downloads.cards and screen.downloads.cards[REPO].state.fetch is Fetch.RUNNING,
+        timeout=30_000,
     )
-    qtbot.waitUntil(lambda: screen.downloads[REPO].state.done > 2000, timeout=30_000)
-    screen.downloads[REPO].switch.click()  # Pause
-    qtbot.waitUntil(lambda: screen.downloads[REPO].state.fetch is Fetch.PAUSED, timeout=30_000)
+    qtbot.waitUntil(lambda: screen.downloads.cards[REPO].state.done > 2000, timeout=30_000)
+    screen.downloads.cards[REPO].switch.click()  # Pause
+    qtbot.waitUntil(lambda: screen.downloads.cards[REPO].state.fetch is Fetch.PAUSED, timeout=30_000)
     published.released.set()
     screen._store.close()
     again = ModelsScreen(context)
     qtbot.addWidget(again)
     again.visited(None)
-    qtbot.waitUntil(lambda: REPO in again.downloads, timeout=20_000)
-    assert again.downloads[REPO].state.fetch is Fetch.PAUSED
+    qtbot.waitUntil(lambda: REPO in again.downloads.cards, timeout=20_000)
+    assert again.downloads.cards[REPO].state.fetch is Fetch.PAUSED
     assert row_of(again, REPO) is None  # a part is no model
-    again.downloads[REPO].switch.click()
-    qtbot.waitUntil(lambda: again.downloads[REPO].state.fetch is Fetch.DONE, timeout=30_000)
+    again.downloads.cards[REPO].switch.click()
+    qtbot.waitUntil(lambda: again.downloads.cards[REPO].state.fetch is Fetch.DONE, timeout=30_000)
     qtbot.waitUntil(lambda: row_of(again, REPO) is not None, timeout=20_000)
     again.closing()
 
@@ -153,10 +154,12 @@ def test_p19_states_come_from_the_disk(
     published.fault("model.safetensors", Fault(stall_at=2000))
     screen.visited(None)
     choose(qtbot, screen, "suggested Qwen3-4B")
-    screen.get.click()
-    qtbot.waitUntil(lambda: REPO in screen.downloads and screen.downloads[REPO].state.done > 2000, timeout=30_000)
-    screen.downloads[REPO].switch.click()  # Pause
-    qtbot.waitUntil(lambda: screen.downloads[REPO].state.fetch is Fetch.PAUSED, timeout=30_000)
+    screen.details.get.click()
+    qtbot.waitUntil(
+        lambda: REPO in screen.downloads.cards and screen.downloads.cards[REPO].state.done > 2000, timeout=30_000
+    )
+    screen.downloads.cards[REPO].switch.click()  # Pause
+    qtbot.waitUntil(lambda: screen.downloads.cards[REPO].state.fetch is Fetch.PAUSED, timeout=30_000)
     published.released.set()
     screen._store.close()
 
@@ -166,11 +169,11 @@ def test_p19_states_come_from_the_disk(
         made.resize(1000, 700)
         made.show()
         made.visited("downloads")
-        qtbot.waitUntil(lambda: REPO in made.downloads, timeout=20_000)
+        qtbot.waitUntil(lambda: REPO in made.downloads.cards, timeout=20_000)
         return made
 
     again = started_again()
-    card = again.downloads[REPO]
+    card = again.downloads.cards[REPO]
     assert re.match(r"Incomplete, [\d.]+ kB of [\d.]+ kB\.", card.words.text())
     assert card.switch.text() == "Resume"
     qtbot.waitUntil(card.discard.isVisible, timeout=5000)
@@ -178,7 +181,7 @@ def test_p19_states_come_from_the_disk(
     assert built_in.is_ready  # every other row is as usable as before
     again.sections.choose(2)
     card.switch.click()
-    qtbot.waitUntil(lambda: again.downloads[REPO].state.fetch is Fetch.DONE, timeout=30_000)
+    qtbot.waitUntil(lambda: again.downloads.cards[REPO].state.fetch is Fetch.DONE, timeout=30_000)
     qtbot.waitUntil(lambda: row_of(again, REPO) is not None, timeout=20_000)
     again.closing()
 
@@ -187,12 +190,12 @@ def test_p19_states_come_from_the_disk(
     third = started_again()
     assert row_of(third, REPO) is None  # cannot be loaded
     assert REPO not in [model.name for model in local.models()]  # nor is it offered to API clients
-    card = third.downloads[REPO]
+    card = third.downloads.cards[REPO]
     assert card.words.text().startswith("Incomplete, ")
     qtbot.waitUntil(card.discard.isVisible, timeout=5000)
     card.discard.click()
     assert card.discard.text() == "Really delete"
     card.discard.click()
-    qtbot.waitUntil(lambda: REPO not in third.downloads, timeout=20_000)
+    qtbot.waitUntil(lambda: REPO not in third.downloads.cards, timeout=20_000)
     assert not [model for model in local.scan() if model.name == REPO]
     third.closing()

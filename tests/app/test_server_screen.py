@@ -174,12 +174,12 @@ def test_a_busy_port_names_its_process_and_the_next_free_one(
 
 def test_p17_the_network_is_let_in_with_a_key_alone(qtbot: QtBot, screen: ServerScreen, ready: AppContext) -> None:
     screen.sections.choose(2)
-    screen.network.click()
+    screen.options.network.click()
     key = ready.settings.text("server/key")
     assert key.startswith("slip-")
-    assert screen.key.text() == key
-    screen.key.setText("")  # it cannot be taken away while others are let in
-    screen.key.editingFinished.emit()
+    assert screen.options.key.text() == key
+    screen.options.key.setText("")  # it cannot be taken away while others are let in
+    screen.options.key.editingFinished.emit()
     assert ready.settings.text("server/key") == key
     state = start(qtbot, screen)
     assert state.key == key
@@ -188,20 +188,20 @@ def test_p17_the_network_is_let_in_with_a_key_alone(qtbot: QtBot, screen: Server
     answer = from_another_thread(qtbot, lambda: get(f"http://127.0.0.1:{port}", "/v1/models"))
     assert answer.status_code == 401
     qtbot.waitUntil(lambda: "Turned away: 1, last from 127.0.0.1" in screen.facts.text(), timeout=5000)
-    screen.network.click()
-    screen.key.setText("two words")
-    screen.key.editingFinished.emit()
+    screen.options.network.click()
+    screen.options.key.setText("two words")
+    screen.options.key.editingFinished.emit()
     assert ready.settings.text("server/key") == key
-    assert "printable ASCII" in screen.option_note.text()
+    assert "printable ASCII" in screen.options.note.text()
 
 
 def test_a_page_must_be_an_origin(screen: ServerScreen, context: AppContext) -> None:
-    screen.origins.setText("https://chat.example/path")
-    screen.origins.editingFinished.emit()
-    assert "is not an origin" in screen.option_note.text()
+    screen.options.origins.setText("https://chat.example/path")
+    screen.options.origins.editingFinished.emit()
+    assert "is not an origin" in screen.options.note.text()
     assert context.settings.text("server/origins") == ""
-    screen.origins.setText("https://Chat.example  http://localhost:3000")
-    screen.origins.editingFinished.emit()
+    screen.options.origins.setText("https://Chat.example  http://localhost:3000")
+    screen.options.origins.editingFinished.emit()
     assert context.settings.text("server/origins") == "https://chat.example http://localhost:3000"
 
 
@@ -288,18 +288,18 @@ def test_the_log_is_searched_and_read_only_while_it_is_seen(qtbot: QtBot, screen
     try:
         logging.getLogger("slipstream.test").warning("a warning of ours")
         logging.getLogger("slipstream.test").error("an error of ours")
-        assert not screen._log_timer.isActive()
+        assert not screen.log.timer.isActive()
         screen.sections.choose(LOG)
-        assert screen._log_timer.isActive()
-        screen.search.setText("of ours")
-        assert len(screen.lines.toPlainText().splitlines()) == 2
-        screen.level.setCurrentIndex(2)
-        assert "an error of ours" in screen.lines.toPlainText()
-        assert "a warning" not in screen.lines.toPlainText()
-        screen.copy_error.click()
+        assert screen.log.timer.isActive()
+        screen.log.search.setText("of ours")
+        assert len(screen.log.lines.toPlainText().splitlines()) == 2
+        screen.log.level.setCurrentIndex(2)
+        assert "an error of ours" in screen.log.lines.toPlainText()
+        assert "a warning" not in screen.log.lines.toPlainText()
+        screen.log.copy_error.click()
         assert "an error of ours" in QApplication.clipboard().text()
         screen.hide()
-        assert not screen._log_timer.isActive()
+        assert not screen.log.timer.isActive()
     finally:
         root.removeHandler(log.ring)
 

@@ -275,14 +275,14 @@ def test_session_history_and_export(qtbot: QtBot, screen: TelemetryScreen, ready
     assert len((tmp_path / "rounds.csv").read_text().splitlines()) == 1 + len(ready.telemetry.points)
     with qtbot.waitSignal(ready.speeds.read, timeout=5000):
         screen.sections.choose(HISTORY)
-    assert screen.history_table.rowCount() == 1
+    assert screen.history.table.rowCount() == 1
     screen.export_to(tmp_path / "history.csv")
     assert (tmp_path / "history.csv").read_text().splitlines()[1].startswith(f"{date.today()},chat,1,")
-    screen.clear.click()
-    assert screen.history_table.rowCount() == 1  # it asks first
+    screen.history.clear.click()
+    assert screen.history.table.rowCount() == 1  # it asks first
     with qtbot.waitSignal(ready.speeds.read, timeout=5000):
-        screen.clear.click()
-    assert screen.history_table.rowCount() == 0
+        screen.history.clear.click()
+    assert screen.history.table.rowCount() == 0
     screen.export_to(tmp_path / "no such folder" / "x.csv")
     assert ready.banners.current is not None
     assert "could not be written" in ready.banners.current.text

@@ -1,6 +1,6 @@
 """The app's budgets, each measured in a process of its own: start, memory, idle CPU, the window's thread, a clean end.
 
-    uv run python tests/bench/app_budgets.py [start memory idle stream]
+    uv run python tests/bench/app_budgets.py [start memory idle stream theme]
 
 On a machine that does other work too, read the CPU columns: they do not count the time of others.
 """
@@ -25,6 +25,7 @@ LIMITS = {
     "memory": {"resident_mb": 160.0},
     "idle": {"percent_of_a_core": 0.3},
     "stream": {"event_p99_cpu_ms": 16.0, "event_p99_ms": 16.0},
+    "theme": {},  # what one change costs; a style sheet visits each widget
 }
 IDLE_S = 15.0
 STREAM_S = 20.0
@@ -228,6 +229,39 @@ def _stream() -> dict[str, Any]:
     } | _close(shell)
 
 
+def _theme() -> dict[str, Any]:
+    """Light to dark with an answer of 200,000 characters open."""
+    from PySide6.QtTest import QTest
+    from PySide6.QtWidgets import QApplication
+
+    from fakes import FakeTokeniser
+    from slipstream_app.models import chat_prompt
+
+    chat_prompt._open = lambda _: FakeTokeniser()
+    shell = _open(is_loaded=True)
+    history = shell.app.history
+    chat = history.create_chat("A long answer")
+    paragraph = "A paragraph with **bold** words, `code` and a [link](https://example.com). " * 8 + "\n\n"
+    code = "```python\n" + "def f(x):\n    return x * 2\n" * 10 + "```\n\n"
+    question = history.add(chat, None, "user", "Tell me all.").id
+    text = (paragraph * 4 + code) * (200_000 // len(paragraph * 4 + code) + 1)
+    history.set_leaf(chat, history.add(chat, question, "assistant", text).id)
+    shell.window.resize(1280, 800)
+    shell.window.go("chat")
+    screen = shell.window.screen_now
+    screen.open_chat(chat)
+    QTest.qWait(500)
+    while not screen.transcript.is_settled:
+        QTest.qWait(50)
+    QTest.qWait(4000)  # what is far from the view is let go in calm
+    widgets, began = len(QApplication.allWidgets()), time.thread_time()
+    shell.app.theme.set_scheme("dark")
+    took = time.thread_time() - began
+    met = len(QApplication.allWidgets())
+    QTest.qWait(3000)
+    return {"widgets": widgets, "widgets_met": met, "change_cpu_ms": round(1000 * took, 1)} | _close(shell)
+
+
 def _open(*, is_loaded: bool, pieces: tuple[str, ...] = ("Hello",), round_s: float = 0.0) -> Any:
     """The whole app on a scripted engine. Any: a Shell, which must not be imported before it is time."""
     from PySide6.QtTest import QTest
@@ -281,7 +315,7 @@ def _left() -> dict[str, Any]:
 
 _KEPT: list[object] = []  # alive as long as the process
 
-CHILDREN = {"start": _start, "memory": _memory, "idle": _idle, "stream": _stream}
+CHILDREN = {"start": _start, "memory": _memory, "idle": _idle, "stream": _stream, "theme": _theme}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -149,7 +149,7 @@ def search(app: Timed, screen: ChatScreen, given: AppContext, look: Callable[[st
     look("back to the list")
     app.direct(lambda: screen.chats.delete(rows[1].id))
     look("delete a chat")
-    app.direct(screen.chats._settle_delete)
+    app.direct(screen.chats._trash.settle)
     look("delete it for good")
 
 

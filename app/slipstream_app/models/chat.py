@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
-from slipstream.errors import SlipstreamError
-from slipstream.measure.verdict import Comparison
 from slipstream.types import Mode
 from slipstream_app.bridge.session import Session
-from slipstream_app.history import Attachment, History, Json, Message, State
+from slipstream_app.history import History
+from slipstream_app.messages import Attachment, Json, Message, State
 from slipstream_app.models import chat_prompt
+from slipstream_app.models.chat_count import TokenCount
 from slipstream_app.models.chat_parameters import Parameters
-from slipstream_app.models.chat_prompt import Count, Prompter, Shortened
+from slipstream_app.models.chat_prompt import Prompter, Shortened
 from slipstream_app.models.chat_reply import Reply
+from slipstream_app.models.chat_trash import ChatTrash
 from slipstream_app.models.chat_tree import Tree
-from slipstream_app.models.chat_verify import Verification, verdict_json
+from slipstream_app.models.chat_verifications import Verifications
 
 TITLE = 60  # characters of the first question
-UNDO_MS = 10_000
-COUNT_MS = 200  # after the last key, tokens are counted
-PURGE_MS = 100  # between two chats that are deleted for good
-DAY_S = 86400
 
 
 class Chats(QObject):
@@ -67,22 +63,18 @@ class Chats(QObject):
         self.tree = Tree()
         self._state: dict[str, Any] = {}  # the chat's own values: parameters, what is no longer sent, open thoughts
         self._replies: dict[int, Reply] = {}  # by message
-        self._verifications: dict[int, Verification] = {}  # by message
-        self._deleted: int | None = None
-        self._undo = QTimer(self)
-        self._undo.setSingleShot(True)
-        self._undo.setInterval(UNDO_MS)
-        self._undo.timeout.connect(self._settle_delete)
-        self._expired: list[int] = []
-        self._purge = QTimer(self, interval=PURGE_MS)
-        self._purge.timeout.connect(self._purge_one)
+        self._verifications = Verifications(session, history, prompter, self)
+        self._verifications.progressed.connect(self.verifying)
+        self._verifications.judged.connect(self._on_judged)
+        self._verifications.ended.connect(self.verified)
+        self._trash = ChatTrash(history, self.is_running, self)
+        self._trash.list_changed.connect(self.list_changed)
+        self._trash.settled.connect(self.delete_settled)
         self._draft: Message | None = None
-        self._count_ticket = self._shorten_ticket = 0
-        self._count_timer = QTimer(self)
-        self._count_timer.setSingleShot(True)
-        self._count_timer.setInterval(COUNT_MS)
-        self._count_timer.timeout.connect(self._count)
-        prompter.answered.connect(self._answered)
+        self._counting = TokenCount(session, prompter, self._would_send, self)
+        self._counting.counted.connect(self.counted)
+        self._counting.shortened.connect(self.shortened)
+        self._counting.refused.connect(self.refused)
 
     # Which chat is open.
 
@@ -303,11 +295,9 @@ class Chats(QObject):
         """The app ends: every answer is kept as it is."""
         for reply in list(self._replies.values()):
             reply.abandon()
-        for verification in list(self._verifications.values()):
-            verification.cancel()
-        self._count_timer.stop()
-        self._purge.stop()
-        self._undo.stop()  # the next start deletes for good
+        self._verifications.cancel_all()
+        self._counting.rest()
+        self._trash.rest()
 
     @Slot()
     def _reply_changed(self) -> None:
@@ -362,37 +352,22 @@ class Chats(QObject):
     def count(self, draft: Message | None) -> None:
         """Count the tokens of what would be sent, soon; `counted` comes."""
         self._draft = draft
-        self._count_timer.start()
+        self._counting.soon()
 
     def draft(self, text: str, attachments: Sequence[Attachment]) -> Message | None:
         if not text.strip() and not attachments:
             return None
         return Message(0, self.chat or 0, self.tree.leaf, "user", text, attachments=tuple(attachments))
 
-    def _would_send(self) -> list[Message]:
+    def _would_send(self) -> tuple[list[Message], Parameters] | None:
+        if self.reply is not None:
+            return None
         path = [message for message in self.sent() if message.state is not State.RUNNING]
-        return [*path, *([self._draft] if self._draft else [])]
-
-    @Slot()
-    def _count(self) -> None:
-        info = self._session.info
-        if info is None or self.reply is not None:  # while an answer comes, its own tokens are counted
-            self.counted.emit(None)
-            return
-        path, parameters = self._would_send(), self.parameters
-        self._count_ticket = self._prompter.ask(
-            info, lambda tokeniser: chat_prompt.count(tokeniser, path, parameters, info.context)
-        )
+        return [*path, *([self._draft] if self._draft else [])], self.parameters
 
     def preview_drop(self) -> None:
         """Find out which oldest turns to drop so that a quarter of the context is free; `shortened` comes."""
-        info = self._session.info
-        if info is None:
-            return
-        path, parameters, room = self._would_send(), self.parameters, info.context * 3 // 4
-        self._shorten_ticket = self._prompter.ask(
-            info, lambda tokeniser: chat_prompt.shorten(tokeniser, path, parameters, room)
-        )
+        self._counting.preview_drop()
 
     def drop(self, shortened: Shortened) -> None:
         """Send them no longer. They stay in the chat."""
@@ -409,20 +384,6 @@ class Chats(QObject):
         self.path_changed.emit()
         self.count(self._draft)
 
-    @Slot(int, object)
-    def _answered(self, ticket: int, answer: object) -> None:
-        match answer:
-            case Count() if ticket == self._count_ticket:
-                self.counted.emit(answer)
-            case SlipstreamError() if ticket == self._count_ticket:
-                self.counted.emit(None)
-            case Shortened() if ticket == self._shorten_ticket:
-                self.shortened.emit(answer)
-            case SlipstreamError() if ticket == self._shorten_ticket:
-                self.refused.emit(answer)
-            case _:
-                pass
-
     # Verify.
 
     def verify(self, message: int) -> bool:
@@ -432,58 +393,26 @@ class Chats(QObject):
         if info is None or trace is None or message in self._verifications:
             return False
         old = self.tree[message]
-        verification = Verification(self._session, info, self)
-        self._verifications[message] = verification
-        verification.progressed.connect(lambda done, total: self.verifying.emit(message, done, total))
-        tokens = sum(len(segment["tokens"]) for segment in trace["segments"])
-
-        def compared(comparison: Comparison) -> None:
-            facts = {**self._history.message(message).facts, "verdict": verdict_json(comparison, tokens)}
-            self._history.save(message, facts=facts)
-            if message in self.tree:
-                self.tree.add(self._history.message(message))
-            ended(comparison)
-
-        def ended(outcome: object) -> None:
-            del self._verifications[message]
-            verification.deleteLater()
-            self.verified.emit(message, outcome)
-
-        verification.compared.connect(compared)
-        verification.failed.connect(ended)
         asked = Parameters().with_json(old.facts.get("parameters", {}))
-        verification.start(self._prompter, [*self._sent_before(old), old], asked, trace)
-        self.verifying.emit(message, 0, tokens)
+        self._verifications.start(info, old, self._sent_before(old), asked, trace)
         return True
 
     def is_verifying(self, message: int) -> bool:
         return message in self._verifications
 
     def cancel_verify(self, message: int) -> None:
-        if (verification := self._verifications.get(message)) is not None:
-            verification.cancel()
+        self._verifications.cancel(message)
+
+    @Slot(int)
+    def _on_judged(self, message: int) -> None:
+        if message in self.tree:
+            self.tree.add(self._history.message(message))
 
     # The list.
 
     def expire(self, days: int) -> None:
         """Delete chats in which nothing was said for so long; 0 deletes none. Not the one that is open."""
-        if days <= 0:
-            return
-        before_s = time.time() - days * DAY_S
-        for row in self._history.chats():
-            if row.updated_s < before_s and row.id != self.chat:
-                self._history.delete_chat(row.id)
-                self._expired.append(row.id)
-        if self._expired:
-            self.list_changed.emit()
-            self._purge.start()
-
-    @Slot()
-    def _purge_one(self) -> None:
-        """A chat's text leaves the search index one at a time, so that nothing stalls."""
-        self._history.purge(self._expired.pop())
-        if not self._expired:
-            self._purge.stop()
+        self._trash.expire(days, self.chat)
 
     def rename(self, chat: int, title: str) -> None:
         title = title.strip()
@@ -498,33 +427,16 @@ class Chats(QObject):
         row = self._history.chat(chat)
         if row is None:
             return
-        self._settle_delete()
         for reply in [reply for reply in self._replies.values() if reply.message.chat == chat]:
             reply.stop()
-        self._history.delete_chat(chat)
-        self._deleted = chat
-        self._undo.start()
-        self.list_changed.emit()
+        self._trash.delete(chat)
         if chat == self.chat:
             self.new()
         self.deleted.emit(chat, row.title)
 
     def undo_delete(self) -> None:
-        if self._deleted is not None:
-            chat, self._deleted = self._deleted, None
-            self._undo.stop()
-            self._history.restore_chat(chat)
-            self.list_changed.emit()
+        if (chat := self._trash.undo()) is not None:
             self.open(chat)
-            self.delete_settled.emit()
-
-    @Slot()
-    def _settle_delete(self) -> None:
-        self._undo.stop()
-        if self._deleted is not None:
-            chat, self._deleted = self._deleted, None
-            if not self.is_running(chat):  # else the next start does it
-                self._history.purge(chat)
             self.delete_settled.emit()
 
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from slipstream_app.history import Attachment, Call, ChatRow, History, HistoryError, Json, Message, State
+from slipstream_app.history import History, HistoryError
+from slipstream_app.messages import Attachment, Call, ChatRow, Json, Message, State
 
 FORMAT = "slipstream-chat"
 VERSION = 1

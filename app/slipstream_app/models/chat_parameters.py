@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from slipstream.errors import InvalidRequest
 from slipstream.types import Grammar, Mode, Options
-from slipstream_app.history import Json
+from slipstream_app.messages import Json
 
 SEED_BITS = 32  # of a seed that is drawn: short enough to be typed
 

@@ -17,7 +17,7 @@ from slipstream.engine.text import Detokeniser
 from slipstream.errors import ContextFull, InvalidRequest, SlipstreamError
 from slipstream.types import ModelInfo, Options
 from slipstream_app.highlight import lexer_for
-from slipstream_app.history import Call, Json, Message
+from slipstream_app.messages import Call, Json, Message
 from slipstream_app.models.chat_parameters import Parameters
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ from slipstream.prompt.output import Content, OutputParser, Part, Thinking, Tool
 from slipstream.prompt.reasoning import ReasoningCounter
 from slipstream.types import ModelInfo, Request, Tokens
 from slipstream_app.bridge.session import Session
-from slipstream_app.history import Call, History, Json, Message, State
+from slipstream_app.history import History
 from slipstream_app.markdown import Block, Splitter
+from slipstream_app.messages import Call, Json, Message, State
 from slipstream_app.models.chat_jobs import JobFollower
 from slipstream_app.models.chat_prompt import Prepared, Prompter, Work
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from slipstream_app.history import Json
+from slipstream_app.messages import Json
 
 
 class Source(StrEnum):

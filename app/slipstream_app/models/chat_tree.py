@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from slipstream_app.history import Message
+from slipstream_app.messages import Message
 
 
 class Tree:

@@ -15,7 +15,7 @@ from slipstream.measure.result import options_from_json
 from slipstream.measure.verdict import Comparison, Verdict, compare, first_difference
 from slipstream.types import Mode, ModelInfo, Options, Request, Tokens
 from slipstream_app.bridge.session import Session
-from slipstream_app.history import Json, Message
+from slipstream_app.messages import Json, Message
 from slipstream_app.models.chat_jobs import JobFollower
 from slipstream_app.models.chat_parameters import Parameters
 from slipstream_app.models.chat_prompt import Prompter, digest, encode

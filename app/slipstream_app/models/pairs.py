@@ -54,10 +54,15 @@ class PairRow:
     facts: tuple[str, ...] = ()  # licence, folder, where its figures come from
     folder: Path | None = None
     is_removable: bool = False
+    is_made_here: bool = False  # its drafter was trained on this machine
 
     @property
     def title(self) -> str:
         return self.choice.title
+
+    @property
+    def target_title(self) -> str:
+        return self.title.partition(" + ")[0]
 
     @property
     def is_ready(self) -> bool:
@@ -146,6 +151,10 @@ class Store(Protocol):
 
     def plan_removal(self, row: PairRow) -> RemovalPlan: ...
     def remove(self, plan: RemovalPlan) -> str: ...
+    def target_folder(self, row: PairRow) -> Path:
+        """Of a pair whose model is here; a GGUF is converted for it."""
+        ...
+
     def add_folder(self, folder: Path) -> None: ...
     def save_token(self, token: str) -> None:
         """Of the Hugging Face hub, for this and later downloads."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slipstream.errors import DiskFull, DownloadFailed, InvalidRequest, LicenceNeeded, TokenNeeded, Unreachable
-from slipstream.store import candidate, catalog, download_state, downloads, heads, hub, local, memory, removal
+from slipstream.store import candidate, catalog, demo, download_state, downloads, heads, hub, local, memory, removal
 from slipstream.store import token as tokens
 from slipstream.store.catalog import DrafterEntry, TargetEntry
-from slipstream.store.local import Broken, LocalModel, Partial, Place, Role
+from slipstream.store.local import Broken, Complete, LocalModel, Partial, Place, Role
+from slipstream.train import made
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.models.pairs import (
     DownloadState,
@@ -40,6 +41,7 @@ class _Halves:
     drafters: tuple[LocalModel, ...] = ()
     entry: TargetEntry | None = None
     drafter: DrafterEntry | None = None
+    goes: LocalModel | None = None  # what deleting the row means, where that is not the target
 
 
 class CoreStore:
@@ -63,6 +65,7 @@ class CoreStore:
             rows.append(row)
             halves[row.key] = of
 
+        trained = made.made_drafters()
         drafters = [model for model in found if model.role is Role.DRAFTER and model.is_complete]
         own = [model for model in found if model.place is Place.BUILT_IN]
         if targets := [model for model in own if model.role is Role.TARGET and model.is_complete]:
@@ -70,12 +73,17 @@ class CoreStore:
             size = sum(model.bytes for model in own)
             row = PairRow("built in", BUILT_IN, Shelf.ON_MAC, _bits(targets[0]), size, targets[0].context)
             add(row, of)
+            for drafter in _made_for(demo.NAME, trained):
+                add(*_made_row(BUILT_IN.title.partition(" + ")[0], None, targets[0], drafter))
         known = catalog.default()
         for model in found:
             if model.role is not Role.TARGET or model.place is Place.BUILT_IN or isinstance(model.state, Partial):
                 continue
             for row, of in _rows_of(model, known, drafters):
                 add(row, of)
+            short = model.name.rpartition("/")[2]
+            for drafter in _made_for(short, trained) if model.is_complete else ():
+                add(*_made_row(short, model.name, model, drafter))
         here = {entry.name for of in halves.values() if (entry := of.entry) is not None}
         for entry in known.targets:
             if entry.name not in here:
@@ -143,13 +151,22 @@ class CoreStore:
         of = self._halves.get(row.key)
         if of is None or of.target is None:
             raise InvalidRequest(f"{row.title} is not on this machine; choose another pair")
-        made = removal.plan(of.target)
-        kept = [*made.kept, *((model.path, "the drafter, which other pairs may use") for model in of.drafters)]
-        return RemovalPlan(of.target.name, made.files, tuple(kept), made.shared_with or "", made)
+        if of.goes is not None:
+            going = removal.plan(of.goes)
+            return RemovalPlan(of.goes.name, going.files, ((of.target.path, "the model"),), "", going)
+        going = removal.plan(of.target)
+        kept = [*going.kept, *((model.path, "the drafter, which other pairs may use") for model in of.drafters)]
+        return RemovalPlan(of.target.name, going.files, tuple(kept), going.shared_with or "", going)
 
     def remove(self, plan: RemovalPlan) -> str:
         assert isinstance(plan.handle, removal.Removal)
         return removal.remove(plan.handle)
+
+    def target_folder(self, row: PairRow) -> Path:
+        of = self._halves.get(row.key)
+        if of is None or of.target is None:
+            raise InvalidRequest(f"{row.title} is not on this machine; choose another pair")
+        return local.folder_of(of.target)
 
     def add_folder(self, folder: Path) -> None:
         local.add_folder(folder)
@@ -225,6 +242,35 @@ def _rows_of(
     if best.packaging == IN_TARGET:
         return [(row(title, None, None), _Halves(model, (), entry, best))]
     return [(row(title, None, (), (_missing(best),)), _Halves(model, (), entry, best))]
+
+
+def _made_for(target: str, trained: Sequence[made.Made]) -> list[made.Made]:
+    return [drafter for drafter in trained if drafter.target == target]
+
+
+def made_choice(title: str, model: str | None, drafter: Path, kind: str = "dspark") -> PairChoice:
+    """A model with a drafter that was made here. `title`: the model's."""
+    return PairChoice(f"{title} + own {KINDS[kind]}", model, (str(drafter),))
+
+
+def _made_row(title: str, name: str | None, target: LocalModel, drafter: made.Made) -> tuple[PairRow, _Halves]:
+    """A target with a drafter that was trained on this machine; deleting it deletes the drafter alone."""
+    size = sum(file.stat().st_size for file in drafter.folder.iterdir() if file.is_file())
+    own = LocalModel(drafter.folder.name, drafter.folder, Place.FOLDER, Role.DRAFTER, Complete(), size)
+    worth = "" if drafter.per_round is None else f": {drafter.per_round:.2f} tokens per round on held-out text"
+    row = PairRow(
+        key=f"{target.name} + {drafter.folder}",
+        choice=made_choice(title, name, drafter.folder, drafter.kind),
+        shelf=Shelf.ON_MAC,
+        bits=_bits(target),
+        bytes=target.bytes + size,
+        context=target.context,
+        facts=(f"Made on this machine{worth}", str(drafter.folder)),
+        folder=drafter.folder,
+        is_removable=True,
+        is_made_here=True,
+    )
+    return row, _Halves(target, (own,), goes=own)
 
 
 def _suggestion(entry: TargetEntry, drafters: Sequence[LocalModel]) -> tuple[PairRow, _Halves]:

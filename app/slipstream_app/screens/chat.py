@@ -6,19 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
 from slipstream.events import Status
 from slipstream_app.bridge.pair import BUILT_IN
-from slipstream_app.history import Hit, Message, Problem, State
+from slipstream_app.history import Problem
+from slipstream_app.messages import Hit, Message, State
 from slipstream_app.models import chat_defaults
 from slipstream_app.models.chat import Chats
 from slipstream_app.models.chat_defaults import ChatDefaults
 from slipstream_app.models.chat_list import ChatList
 from slipstream_app.models.chat_prompt import Count, Prompter, Shortened
 from slipstream_app.screens.base import AppContext, Entry, Screen
+from slipstream_app.screens.chat_asks import MessageAsks
 from slipstream_app.screens.chat_exchange import ChatExchange
 from slipstream_app.screens.chat_why import WhySpeed
 from slipstream_app.theme import L, S
@@ -29,7 +31,7 @@ from slipstream_app.widgets.chat_start import ChatStart
 from slipstream_app.widgets.composer import Composer
 from slipstream_app.widgets.drop_turns import DropTurns
 from slipstream_app.widgets.sessions_list import SessionsList
-from slipstream_app.widgets.shown import Again, Ask, Shown
+from slipstream_app.widgets.shown import Shown
 from slipstream_app.widgets.transcript import Transcript
 
 LIST_WIDTH = 220
@@ -53,8 +55,8 @@ class ChatScreen(Screen):
         self.composer = Composer(theme)
         self.drawers = ChatDrawers(theme, app.bus, app.telemetry)
         self._is_closed = False
-        self._editing: int | None = None
         self.why = WhySpeed(theme, app.session, app.history, self.prompter, self)
+        self.asks = MessageAsks(self.chats, self.transcript, self.composer, self.why, self)
         self.exchange = ChatExchange(app.history, app.banners, self)
         self._lay_out()
         self._connect()
@@ -125,7 +127,7 @@ class ChatScreen(Screen):
         self.why.refused.connect(self.composer.say)
         self.exchange.refused.connect(self.composer.say)
         self.exchange.imported.connect(self._on_imported)
-        self.transcript.asked.connect(self._on_asked)
+        self.transcript.asked.connect(self.asks.do)
         self.start.prompt_chosen.connect(self.composer.set_text)
         self.start.load_asked.connect(self._on_load)
         self.start.models_asked.connect(self._on_models)
@@ -136,8 +138,8 @@ class ChatScreen(Screen):
         composer.submitted.connect(self.submit)
         composer.stop_asked.connect(chats.stop)
         composer.edited.connect(self._on_draft)
-        composer.edit_last_asked.connect(self.edit_last)
-        composer.edit_cancelled.connect(self.cancel_edit)
+        composer.edit_last_asked.connect(self.asks.edit_last)
+        composer.edit_cancelled.connect(self.asks.cancel_edit)
         composer.parameters_asked.connect(self.drawers.toggle_parameters)
         composer.drop_turns_asked.connect(chats.preview_drop)
         self.drawers.changed.connect(chats.set_parameters)
@@ -174,11 +176,11 @@ class ChatScreen(Screen):
         if is_running:
             found["chat.stop"] = self.chats.stop
         if answers:
-            found["chat.copy_last"] = self.copy_last
-            found["chat.previous_branch"] = lambda: self._walk_last(-1)
-            found["chat.next_branch"] = lambda: self._walk_last(1)
+            found["chat.copy_last"] = self.asks.copy_last
+            found["chat.previous_branch"] = lambda: self.asks.walk_last(-1)
+            found["chat.next_branch"] = lambda: self.asks.walk_last(1)
         if can_ask and answers:
-            found["chat.regenerate"] = self.regenerate_last
+            found["chat.regenerate"] = self.asks.regenerate_last
         return found
 
     def visited(self, argument: object) -> None:
@@ -245,7 +247,7 @@ class ChatScreen(Screen):
 
     @Slot()
     def _on_opened(self) -> None:
-        self.cancel_edit()
+        self.asks.cancel_edit()
         self.transcript.clear()
         self.list.show_current(self.chats.chat)
         self._show_path()
@@ -321,12 +323,12 @@ class ChatScreen(Screen):
     def submit(self) -> None:
         self.drawers.flush()
         text, attachments = self.composer.text, self.composer.attachments
-        if self._editing is not None:
-            is_sent = self.chats.edit(self._editing, text)
+        if self.asks.editing is not None:
+            is_sent = self.chats.edit(self.asks.editing, text)
         else:
             is_sent = self.chats.send(text, attachments)
         if is_sent:
-            self._editing = None
+            self.asks.editing = None
             self.composer.set_editing(False)
             self.composer.clear()
             self.transcript.follow()
@@ -381,79 +383,7 @@ class ChatScreen(Screen):
     def _on_refused(self, error: SlipstreamError) -> None:
         self.composer.say(error.message)
 
-    # What the user asks of a message.
-
-    @Slot(str, int, object)
-    def _on_asked(self, what: str, message: int, argument: object) -> None:
-        chats = self.chats
-        plain: dict[str, Callable[[int], object]] = {
-            Ask.EDIT: self._edit,
-            Ask.BRANCH: chats.branch,
-            Ask.WHY: lambda message: self.why.show(chats.tree[message]),
-            Ask.VERIFY: self._verify,
-            Ask.CANCEL_VERIFY: chats.cancel_verify,
-            Ask.RESUME: self._resume,
-            Ask.STOP: lambda _: chats.stop(),
-        }
-        match what, argument:
-            case _ if what in plain:
-                plain[what](message)
-            case Ask.REGENERATE, Again(mode, same_seed):
-                chats.regenerate(message, mode=mode, same_seed=same_seed)
-                self.transcript.follow()
-            case Ask.WALK, int(step):
-                chats.walk(message, step)
-            case Ask.RESULT, (str(call_id), str(text)):
-                chats.add_result(message, call_id, text)
-            case Ask.THOUGHTS, bool(is_open):
-                chats.set_open_thoughts(is_open)
-            case _:
-                raise AssertionError(what)
-
-    def _verify(self, message: int) -> None:
-        if not self.chats.verify(message):
-            self.composer.say(self.tr("This answer's tokens were not kept, so it cannot be checked."))
-
-    def _resume(self, message: int) -> None:
-        self.chats.resume(message)
-        self.transcript.follow()
-
-    def _edit(self, message: int) -> None:
-        self._editing = message
-        self.composer.set_editing(True)
-        self.composer.set_text(self.chats.tree[message].text)
-
-    @Slot()
-    def cancel_edit(self) -> None:
-        if self._editing is not None:
-            self._editing = None
-            self.composer.set_editing(False)
-            self.composer.clear()
-
-    @Slot()
-    def edit_last(self) -> None:
-        questions = [message for message in self.chats.path if message.role == "user"]
-        if questions and self.chats.reply is None:
-            self._edit(questions[-1].id)
-
-    def _last_answer(self) -> Message | None:
-        return next((message for message in reversed(self.chats.path) if message.role == "assistant"), None)
-
-    def regenerate_last(self) -> None:
-        if (answer := self._last_answer()) is not None:
-            self.chats.regenerate(answer.id)
-            self.transcript.follow()
-
-    def copy_last(self) -> None:
-        if (answer := self._last_answer()) is not None:
-            QGuiApplication.clipboard().setText(answer.text)
-
-    def _walk_last(self, step: int) -> None:
-        """At the last message that has siblings."""
-        for message in reversed(self.chats.path):
-            if self.chats.tree.place(message.id)[1] > 1:
-                self.chats.walk(message.id, step)
-                return
+    # Verifying.
 
     @Slot(int, int, int)
     def _on_verifying(self, message: int, done: int, total: int) -> None:
@@ -543,8 +473,8 @@ class ChatScreen(Screen):
         if event.key() == Qt.Key.Key_Escape:
             if not self.find_bar.isHidden():
                 self.find_bar.hide()
-            elif self._editing is not None:
-                self.cancel_edit()
+            elif self.asks.editing is not None:
+                self.asks.cancel_edit()
             else:
                 self.chats.stop()
             return

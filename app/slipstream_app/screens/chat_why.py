@@ -6,7 +6,8 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from slipstream_app.bridge.session import Session
-from slipstream_app.history import History, Message
+from slipstream_app.history import History
+from slipstream_app.messages import Message
 from slipstream_app.models import chat_prompt
 from slipstream_app.models.chat_prompt import Prompter
 from slipstream_app.models.chat_speed import explain

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
     QLineEdit,
-    QScrollArea,
     QSlider,
     QSplitter,
     QStackedWidget,
@@ -23,12 +22,11 @@ from PySide6.QtWidgets import (
 )
 
 from slipstream.errors import SlipstreamError
+from slipstream.store.curves import curves_of
 from slipstream_app.models.pairs import (
     CONTEXTS,
     DownloadState,
-    Fetch,
     FitWord,
-    Missing,
     OpenStore,
     PairFit,
     PairRow,
@@ -36,22 +34,23 @@ from slipstream_app.models.pairs import (
     RemovalPlan,
     Shelf,
 )
-from slipstream_app.models.sizes import size_text
-from slipstream_app.models.store import open_store
+from slipstream_app.models.store import made_choice, open_store
+from slipstream_app.models.training import Training, Wanted
+from slipstream_app.models.training_forecast import USUAL, Forecast, forecast
 from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
+from slipstream_app.screens.models_downloads import ModelDownloads
 from slipstream_app.theme import L, M, S
 from slipstream_app.widgets.banner import Banner, Kind
-from slipstream_app.widgets.download_card import DownloadCard
-from slipstream_app.widgets.pair_table import pair_view, parts_of
-from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
-from slipstream_app.widgets.peak_bar import StackBar
-from slipstream_app.widgets.removal_panel import RemovalPanel
+from slipstream_app.widgets.pair_details import PairDetails
+from slipstream_app.widgets.pair_table import PairView
+from slipstream_app.widgets.panel import Words, button, wrapped
 from slipstream_app.widgets.sections import Sections
+from slipstream_app.widgets.training_page import TrainingPage
 
 DEFAULT_CONTEXT = CONTEXTS.index(32768)
 FIT_DELAY_MS = 150  # after the slider's last move
-ON_MAC, SUGGESTED, DOWNLOADS = range(3)
+ON_MAC, SUGGESTED, DOWNLOADS, TRAINING = range(4)
 
 
 class ModelsScreen(Screen):
@@ -62,18 +61,19 @@ class ModelsScreen(Screen):
         super().__init__(app, parent)
         self._work = Work(self)
         self._store = open_(self._download_moved.emit)
-        self._download_moved.connect(self._on_download)
-        self._wanted: dict[str, Missing] = {}
         self._look_number = 0
         self._fit_number = 0
-        self.downloads: dict[str, DownloadCard] = {}
         self.table = PairTable(self)
+        self.fetching = ModelDownloads(app.theme, app.banners, self._store, self.table, self._on_trouble, self)
+        self.downloads = self.fetching.page
+        self._download_moved.connect(self.fetching.show_state)
+        self.fetching.changed.connect(self._on_downloads)
+        self.fetching.arrived.connect(self.look)
         self._fit_timer = QTimer(self, singleShot=True, interval=FIT_DELAY_MS)
         self._fit_timer.timeout.connect(self._ask_fits)
 
-        self.sections = Sections(
-            self.tr("Shelf"), (self.tr("On this machine"), self.tr("Suggested"), self.tr("Downloads"))
-        )
+        names = (self.tr("On this machine"), self.tr("Suggested"), self.tr("Downloads"), self.tr("Training"))
+        self.sections = Sections(self.tr("Shelf"), names)
         self.sections.chosen.connect(self._on_section)
         self.search = QLineEdit()
         self.search.setPlaceholderText(self.tr("Search"))
@@ -93,7 +93,8 @@ class ModelsScreen(Screen):
         self.search.setMaximumWidth(app.theme.px(220))
         self.pages = QStackedWidget()
         self.pages.addWidget(self._pairs_page())
-        self.pages.addWidget(self._downloads_page())
+        self.pages.addWidget(self.downloads)
+        self.pages.addWidget(self._training_page())
         column = QVBoxLayout(self)
         column.setContentsMargins(L, M, L, M)
         column.setSpacing(M)
@@ -112,7 +113,7 @@ class ModelsScreen(Screen):
 
     def _pairs_page(self) -> QWidget:
         theme = self.app.theme
-        self.view = pair_view(theme, self.table, self.tr("Pairs"))
+        self.view = PairView(theme, self.table, self.tr("Pairs"))
         self.view.selectionModel().currentRowChanged.connect(self._on_row)
         self.view.doubleClicked.connect(self._on_double)
         self.table.modelReset.connect(self._on_reset)
@@ -151,63 +152,31 @@ class ModelsScreen(Screen):
         return split
 
     def _details(self) -> QWidget:
-        theme = self.app.theme
-        self.name = Words(theme, "", bold=True, scale=1.1)
-        self.fit_words = wrapped(theme)
-        self.bar = StackBar(theme, self.tr("Memory of this pair"))
-        self.facts = wrapped(theme, "", "muted")
-        self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.problem = wrapped(theme, "", "bad")
-        self.load = button(self.tr("Load"), "primary")
-        self.get = button(self.tr("Get"), "primary")
-        self.reveal = button(self.tr("Reveal"), name=self.tr("Show the folder"))
-        self.race = button(self.tr("Race…"), name=self.tr("Race this pair"))
-        self.delete = button(self.tr("Delete…"))
-        self.check = button(self.tr("Check whether it fits"))
-        self.check.clicked.connect(self._on_check)
-        self.load.clicked.connect(self._on_load)
-        self.get.clicked.connect(self._on_get)
-        self.reveal.clicked.connect(self._on_reveal)
-        self.race.clicked.connect(partial(self.app.navigator.go, "race"))
-        self.delete.clicked.connect(self._on_delete)
-        row = QHBoxLayout()
-        row.setSpacing(S)
-        for widget in (self.load, self.get, self.check, self.race, self.reveal):
-            row.addWidget(widget)
-        row.addStretch(1)
-        row.addWidget(self.delete)
-        self.removal = RemovalPanel(theme)
-        self.removal.kept.connect(self._on_keep)
-        self.removal.agreed.connect(self._on_remove)
-        self.panel = Panel(theme)
-        for widget in (self.name, self.problem, self.fit_words, self.bar, self.facts):
-            self.panel.body.addWidget(widget)
-        self.panel.body.addLayout(row)
-        self.panel.body.addWidget(self.removal)
-        self.panel.body.addStretch(1)
-        self.details = _scrolled(self.panel, self.tr("Details"))
-        self.details.hide()
-        return self.details
+        self.details = made = PairDetails(self.app.theme)
+        made.check.clicked.connect(self._on_check)
+        made.load.clicked.connect(self._on_load)
+        made.get.clicked.connect(self._on_get)
+        made.reveal.clicked.connect(self._on_reveal)
+        made.race.clicked.connect(partial(self.app.navigator.go, "race"))
+        made.calibrate.clicked.connect(partial(self.app.navigator.go, "telemetry", "calibrate"))
+        made.make.clicked.connect(self._on_make)
+        made.delete.clicked.connect(self._on_delete)
+        made.removal.kept.connect(self._on_keep)
+        made.removal.agreed.connect(self._on_remove)
+        made.hide()
+        return made
 
-    def _downloads_page(self) -> QWidget:
-        self.no_downloads = wrapped(
-            self.app.theme, self.tr("Nothing is being downloaded. Choose a pair under Suggested."), "muted"
-        )
-        self.no_downloads.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._cards = QVBoxLayout()
-        self._cards.setContentsMargins(0, 0, 0, 0)
-        self._cards.setSpacing(M)
-        self._cards.addWidget(self.no_downloads)
-        self._cards.addStretch(1)
-        inside = QWidget()
-        inside.setLayout(self._cards)
-        return _scrolled(inside, self.tr("Downloads"))
+    def _training_page(self) -> QWidget:
+        self.training = made = TrainingPage(self.app.theme, self.app.trainings)
+        made.load_asked.connect(self._on_load_made)
+        self.app.trainings.made.connect(self._on_made)
+        return made
 
     # Looking.
 
     def visited(self, argument: object) -> None:
-        """`argument`: a shelf's name, words to search for, or both as {"shelf": …, "words": …}."""
-        shelves = {"suggested": SUGGESTED, "downloads": DOWNLOADS}
+        """`argument`: a section's name, words to search for, or both as {"shelf": …, "words": …}."""
+        shelves = {"suggested": SUGGESTED, "downloads": DOWNLOADS, "training": TRAINING}
         if isinstance(argument, Mapping):
             self.sections.choose(shelves[str(argument["shelf"])])
             self.search.setText(str(argument["words"]))
@@ -217,6 +186,7 @@ class ModelsScreen(Screen):
             self.search.setText(argument)
         self.look()
 
+    @Slot()
     def look(self) -> None:
         """Read anew what is on the disk. An answer that a later question overtook is dropped."""
         self._look_number += 1
@@ -234,8 +204,8 @@ class ModelsScreen(Screen):
     def _show_found(self, rows: tuple[PairRow, ...], unfinished: tuple[DownloadState, ...]) -> None:
         self.table.take(rows)
         for state in unfinished:
-            if state.repo not in self.downloads:  # one of an earlier run; a moving one is known already
-                self._on_download(state)
+            if state.repo not in self.downloads.cards:  # one of an earlier run; a moving one is known already
+                self.fetching.show_state(state)
         best = {row.title: self.app.speedups.best(row.title) for row in rows}
         self.table.take_speeds({title: f"{ratio:.2f}×" for title, ratio in best.items() if ratio is not None})
         self._ask_fits()
@@ -287,10 +257,11 @@ class ModelsScreen(Screen):
 
     @Slot(int)
     def _on_section(self, index: int) -> None:
-        self.pages.setCurrentIndex(1 if index == DOWNLOADS else 0)
+        is_shelf = index in (ON_MAC, SUGGESTED)
+        self.pages.setCurrentIndex(0 if is_shelf else index - 1)
         for widget in (self.search, self.fits_only, self.add):
-            widget.setVisible(index != DOWNLOADS)
-        if index != DOWNLOADS:
+            widget.setVisible(is_shelf)
+        if is_shelf:
             self._filter()
 
     @Slot(int)
@@ -311,7 +282,7 @@ class ModelsScreen(Screen):
 
     @Slot()
     def _on_row(self, *_: object) -> None:
-        self.removal.show_plan(None)
+        self.details.removal.show_plan(None)
         self._show_row()
 
     def _show_row(self) -> None:
@@ -319,67 +290,17 @@ class ModelsScreen(Screen):
         self.details.setVisible(row is not None)
         if row is None:
             return
-        is_loaded = self.table.is_loaded(row)
-        self.name.say(row.title)
-        self.problem.say(row.problem)
-        self.problem.setVisible(bool(row.problem))
-        fit = self.table.fit_of(row)
-        self._show_fit(fit)
-        self.facts.say("\n".join(row.facts))
-        self.facts.setVisible(bool(row.facts))
-        # A pair whose drafter is missing can be loaded without it.
-        can_load = not row.problem and row.shelf is Shelf.ON_MAC
-        self.load.setVisible(can_load)
-        self.load.setText(self.tr("Unload") if is_loaded else self.tr("Load"))
-        set_role(self.load, "" if is_loaded else "primary")
-        self.get.setVisible(bool(row.missing) and not row.problem)
-        sizes = [half.bytes for half in row.missing]
-        known = sum(size for size in sizes if size is not None)
-        self.get.setText(self.tr("Get {0}").format(size_text(known)) if known else self.tr("Get"))
-        is_too_large = fit is not None and fit.word is FitWord.TOO_LARGE
-        set_role(self.get, "primary" if row.shelf is Shelf.SUGGESTED and not is_too_large else "")
-        self.get.setEnabled(any(not self._is_moving(half.repo) for half in row.missing))
-        is_unknown = fit is None or fit.word is FitWord.UNKNOWN
-        self.check.setVisible(row.shelf is Shelf.SUGGESTED and is_unknown)
-        self.race.setVisible(is_loaded)
-        self.reveal.setVisible(row.folder is not None)
-        self.delete.setVisible(row.is_removable and not is_loaded)
-        self.delete.setEnabled(self.removal.plan is None)
-
-    def _show_fit(self, fit: PairFit | None) -> None:
-        is_known = fit is not None and fit.word is not FitWord.UNKNOWN
-        self.bar.setVisible(is_known)
-        if fit is None:
-            self.fit_words.say(self.tr("Working out how much memory it takes…"), "muted")
-            return
-        if not is_known:
-            self.fit_words.say(self.tr("How much memory it takes is not known before it is loaded."), "muted")
-            return
-        names = (self.tr("model"), self.tr("drafter"), self.tr("context"), self.tr("working memory"))
-        self.bar.show_parts(parts_of(fit, names), fit.limit, fit.limit_name)
-        context = f"{CONTEXTS[self.context.value()]:,}"
-        spare = fit.limit - fit.total
-        match fit.word:
-            case FitWord.FITS:
-                words = self.tr("Fits at {0} tokens, with {1} to spare.").format(context, size_text(spare))
-                self.fit_words.say(words, "ok")
-            case FitWord.TIGHT:
-                words = self.tr("Tight at {0} tokens: only {1} to spare.").format(context, size_text(spare))
-                self.fit_words.say(words, "warn")
-            case _:
-                words = self.tr("Too large at {0} tokens: it needs {1} more than this machine gives.")
-                words = words.format(context, size_text(-spare))
-                if fit.longest_context >= CONTEXTS[0]:
-                    words += " " + self.tr("It fits up to {0} tokens.").format(f"{fit.longest_context:,}")
-                self.fit_words.say(words, "bad")
-
-    def _is_moving(self, repo: str) -> bool:
-        card = self.downloads.get(repo)
-        return card is not None and card.is_moving
+        self.details.show_row(
+            row,
+            self.table.fit_of(row),
+            CONTEXTS[self.context.value()],
+            is_loaded=self.table.is_loaded(row),
+            can_get=any(not self.downloads.is_moving(half.repo) for half in row.missing),
+        )
 
     @Slot()
     def _on_double(self, *_: object) -> None:
-        if self.load.isVisible() and self.chosen is not None and not self.table.is_loaded(self.chosen):
+        if self.details.load.isVisible() and self.chosen is not None and not self.table.is_loaded(self.chosen):
             self._on_load()
 
     @Slot()
@@ -396,30 +317,29 @@ class ModelsScreen(Screen):
     def _on_get(self) -> None:
         row = self.chosen
         for half in row.missing if row is not None else ():
-            self._start(half)
+            self.fetching.start(half)
         self.sections.choose(DOWNLOADS)
 
-    def _start(self, half: Missing) -> None:
-        self._wanted[half.repo] = half
-        try:
-            self._store.start(half)
-        except SlipstreamError as error:
-            self._on_trouble(error)
+    @Slot()
+    def _on_downloads(self) -> None:
+        moving = self.downloads.moving
+        self.sections.rename(DOWNLOADS, self.tr("Downloads ({0})").format(moving) if moving else self.tr("Downloads"))
+        self._show_row()
 
     @Slot()
     def _on_check(self) -> None:
         """Reads a few kilobytes from the hub: the model's layout, from which its memory follows."""
         row = self.chosen
         if row is not None:
-            self.check.setEnabled(False)
+            self.details.check.setEnabled(False)
             self._work.do(lambda: self._store.look_up(row), self._checked, self._not_checked)
 
     def _checked(self, _: None) -> None:
-        self.check.setEnabled(True)
+        self.details.check.setEnabled(True)
         self._ask_fits()
 
     def _not_checked(self, error: SlipstreamError) -> None:
-        self.check.setEnabled(True)
+        self.details.check.setEnabled(True)
         self._on_trouble(error)
 
     @Slot()
@@ -434,6 +354,36 @@ class ModelsScreen(Screen):
         self.table.take_loaded(self.app.session.choice)
         self._show_row()
 
+    # Drafters made here.
+
+    @Slot()
+    def _on_make(self) -> None:
+        row = self.chosen
+        if row is None:
+            return
+        session = self.app.session
+        info = session.info if self.table.is_loaded(row) else None
+
+        def ask(conversations: int) -> Forecast:
+            found = None if info is None else curves_of(info)
+            folder = self._store.target_folder(row)
+            return forecast(folder, None if found is None else found.curves, conversations)
+
+        self.sections.choose(TRAINING)
+        self.training.propose(Wanted(row.target_title, row.choice.target, USUAL), ask)
+
+    @Slot(object)
+    def _on_made(self, training: Training) -> None:
+        words = self.tr("The drafter for {0} is made.").format(training.wanted.title)
+        load = partial(self._on_load_made, training)
+        self.app.banners.show(Banner("training", Kind.INFO, words, self.tr("Load it"), load))
+        self.look()
+
+    @Slot(object)
+    def _on_load_made(self, training: Training) -> None:
+        wanted = training.wanted
+        self.app.session.load(made_choice(wanted.title, wanted.model, training.output))
+
     # Deleting.
 
     @Slot()
@@ -445,12 +395,12 @@ class ModelsScreen(Screen):
     def _show_removal(self, key: str, plan: RemovalPlan) -> None:
         if self.chosen is None or self.chosen.key != key:
             return  # another row was chosen meanwhile
-        self.removal.show_plan(plan)
+        self.details.removal.show_plan(plan)
         self._show_row()
 
     @Slot()
     def _on_keep(self) -> None:
-        self.removal.show_plan(None)
+        self.details.removal.show_plan(None)
         self._show_row()
 
     @Slot(object)
@@ -461,67 +411,6 @@ class ModelsScreen(Screen):
     def _removed(self, title: str, where: str) -> None:
         self.app.banners.show(Banner("models", Kind.INFO, f"{title}: {where}"))
         self.look()
-
-    # Downloads.
-
-    @Slot(object)
-    def _on_download(self, state: DownloadState) -> None:
-        card = self.downloads.get(state.repo)
-        if card is None:
-            card = DownloadCard(self.app.theme, state)
-            card.pause_asked.connect(self._store.pause)
-            card.resume_asked.connect(self._on_resume)
-            card.page_asked.connect(self._on_page)
-            card.token_given.connect(self._on_token)
-            card.discard_asked.connect(self._on_discard)
-            self.downloads[state.repo] = card
-            self._cards.insertWidget(self._cards.count() - 1, card)
-        card.show_state(state)
-        moving = sum(one.is_moving for one in self.downloads.values())
-        self.sections.rename(DOWNLOADS, self.tr("Downloads ({0})").format(moving) if moving else self.tr("Downloads"))
-        self.no_downloads.setVisible(not self.downloads)
-        if state.is_full:
-            self._name_largest(card)
-        if state.is_offline:
-            self.app.banners.show(Banner("models.offline", Kind.WARNING, self.tr("Downloads need a connection.")))
-        elif state.fetch is Fetch.RUNNING:
-            self.app.banners.dismiss("models.offline")
-        if state.fetch in (Fetch.DONE, Fetch.FAILED, Fetch.PAUSED):
-            self._show_row()
-        if state.is_over:
-            self.look()
-
-    @Slot(str)
-    def _on_discard(self, repo: str) -> None:
-        def then(_: None) -> None:
-            card = self.downloads.pop(repo, None)
-            if card is not None:
-                self._cards.removeWidget(card)
-                card.deleteLater()
-            self.no_downloads.setVisible(not self.downloads)
-            self.look()
-
-        self._work.do(lambda: self._store.discard(repo), then, self._on_trouble)
-
-    def _name_largest(self, card: DownloadCard) -> None:
-        """What could make room, where a disk is full."""
-        rows = [row for row in self.table.everything if row.is_removable and row.bytes]
-        largest = sorted(rows, key=lambda row: -(row.bytes or 0))[:3]
-        if largest:
-            named = ", ".join(f"{row.title} ({size_text(row.bytes or 0)})" for row in largest)
-            card.words.say(self.tr("{0} The largest pairs here: {1}.").format(card.words.text(), named))
-
-    @Slot(str)
-    def _on_resume(self, repo: str) -> None:
-        self._start(self._wanted.get(repo, Missing(repo, None)))
-
-    @Slot(str, str)
-    def _on_token(self, repo: str, token: str) -> None:
-        self._work.do(lambda: self._store.save_token(token), lambda _: self._on_resume(repo), self._on_trouble)
-
-    @Slot(str)
-    def _on_page(self, address: str) -> None:
-        QDesktopServices.openUrl(QUrl(address))
 
     # Folders.
 
@@ -556,13 +445,3 @@ class ModelsScreen(Screen):
     def closing(self) -> None:
         self._fit_timer.stop()
         self._store.close()
-
-
-def _scrolled(inside: QWidget, name: str) -> QScrollArea:
-    area = QScrollArea()
-    area.setWidget(inside)
-    area.setWidgetResizable(True)
-    area.setFrameShape(QScrollArea.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setAccessibleName(name)
-    return area

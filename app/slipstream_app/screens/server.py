@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
-from PySide6.QtCore import QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
-    QFormLayout,
     QHBoxLayout,
-    QLineEdit,
-    QPlainTextEdit,
     QScrollArea,
-    QSpinBox,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -25,22 +19,21 @@ from PySide6.QtWidgets import (
 
 from slipstream.agents.config import Place, ServerAddress
 from slipstream.errors import SlipstreamError
-from slipstream_app import log
 from slipstream_app.bridge.server import ServerOn, ServerRefused, ServerStarting, ServerState
 from slipstream_app.models.agents import AgentDesk, Served
 from slipstream_app.models.recent import last_pair
-from slipstream_app.models.server_options import local_address, new_key, next_free, server_options, who_listens
+from slipstream_app.models.server_options import local_address, next_free, server_options, who_listens
 from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.theme import L, M, S
 from slipstream_app.widgets.agent_card import AgentCard
 from slipstream_app.widgets.banner import Banner, Kind
+from slipstream_app.widgets.log_page import LogPage
 from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
 from slipstream_app.widgets.request_table import RequestsView
 from slipstream_app.widgets.sections import Sections
+from slipstream_app.widgets.server_options_page import ServerOptionsPage
 
-LOG_MS = 500
-LOG_LINES = 500
 AGENTS, REQUESTS, OPTIONS, LOG = range(4)
 
 
@@ -52,7 +45,6 @@ class ServerScreen(Screen):
         super().__init__(app, parent)
         self._work = Work(self)
         self._free_port: int | None = None
-        self._log_count = -1
         self.desk = AgentDesk(self._served, (lambda: place) if place is not None else Place.here, self)
         self.desk.changed.connect(self._on_agent)
         self._has_looked = False
@@ -60,8 +52,10 @@ class ServerScreen(Screen):
             self.tr("Part"), (self.tr("Agents"), self.tr("Requests"), self.tr("Options"), self.tr("Log"))
         )
         self.sections.chosen.connect(self._on_section)
+        self.options = ServerOptionsPage(app.theme, app.settings)
+        self.log = LogPage(app.theme)
         self.pages = QStackedWidget()
-        for page in (self._agents_page(), self._requests_page(), self._options_page(), self._log_page()):
+        for page in (self._agents_page(), self._requests_page(), self.options, self.log):
             self.pages.addWidget(page)
         column = QVBoxLayout(self)
         column.setContentsMargins(L, M, L, M)
@@ -69,8 +63,6 @@ class ServerScreen(Screen):
         column.addWidget(self._switch_panel())
         column.addWidget(self.sections)
         column.addWidget(self.pages, 1)
-        self._log_timer = QTimer(self, interval=LOG_MS)
-        self._log_timer.timeout.connect(self._show_log)
         app.bus.server_changed.connect(self._on_server)
         app.bus.status_changed.connect(self._refresh)
         app.requests.changed.connect(self._on_request)
@@ -295,220 +287,20 @@ class ServerScreen(Screen):
         if backend is not None:
             backend.requests.keeps_text = self.app.settings.flag("server/keep_text")
 
-    # Options.
-
-    def _options_page(self) -> QWidget:
-        settings = self.app.settings
-        self.port = QSpinBox()
-        self.port.setRange(1024, 65535)
-        self.port.setGroupSeparatorShown(False)
-        self.port.setValue(settings.number("server/port"))
-        self.port.setAccessibleName(self.tr("Port"))
-        self.port.editingFinished.connect(self._on_port)
-        self.network = QCheckBox(self.tr("Let other devices on the network in"))
-        self.network.setChecked(settings.flag("server/network"))
-        self.network.toggled.connect(self._on_network)
-        self.key = QLineEdit(settings.text("server/key"))
-        self.key.setEchoMode(QLineEdit.EchoMode.Password)
-        self.key.setPlaceholderText(self.tr("None is asked for"))
-        self.key.setAccessibleName(self.tr("Key"))
-        self.key.editingFinished.connect(self._on_key)
-        self.show_key = button(self.tr("Show"), name=self.tr("Show the key"))
-        self.show_key.setCheckable(True)
-        self.show_key.toggled.connect(self._on_show_key)
-        self.copy_key = button(self.tr("Copy"), name=self.tr("Copy the key"))
-        self.copy_key.clicked.connect(self._on_copy_key)
-        self.make_key = button(self.tr("New key"))
-        self.make_key.clicked.connect(self._on_new_key)
-        self.origins = QLineEdit(settings.text("server/origins"))
-        self.origins.setPlaceholderText("https://chat.example")
-        self.origins.setAccessibleName(self.tr("Web pages that may call it"))
-        self.origins.editingFinished.connect(self._on_origins)
-        self.at_start = QCheckBox(self.tr("Start the server when Slipstream is opened"))
-        self.at_start.setChecked(settings.flag("server/at_start"))
-        self.at_start.toggled.connect(partial(settings.set, "server/at_start"))
-        self.load_on_request = QCheckBox(self.tr("Load the last pair when a request comes"))
-        self.load_on_request.setChecked(settings.flag("server/load_on_request"))
-        self.load_on_request.toggled.connect(partial(settings.set, "server/load_on_request"))
-        key_row = QHBoxLayout()
-        for widget in (self.key, self.show_key, self.copy_key, self.make_key):
-            key_row.addWidget(widget)
-        self.option_note = wrapped(self.app.theme, "", "muted")
-        form = QFormLayout()
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        form.setVerticalSpacing(M)
-        form.addRow(self.tr("Port"), self.port)
-        form.addRow("", self.network)
-        form.addRow(self.tr("Key"), key_row)
-        form.addRow(self.tr("Web pages"), self.origins)
-        form.addRow("", self.at_start)
-        form.addRow("", self.load_on_request)
-        panel = Panel(self.app.theme)
-        panel.body.addLayout(form)
-        panel.body.addWidget(self.option_note)
-        panel.body.addStretch(1)
-        self._note_options()
-        return _scrolled(panel, self.tr("Options"))
-
-    def _note_options(self) -> None:
-        words = self.tr("Changes apply at once; a running server starts again with them.")
-        if self.app.settings.flag("server/network"):
-            words = self.tr("Other devices reach it at {0}, with the key.").format(local_address()) + " " + words
-        self.option_note.say(words)
-
-    @Slot()
-    def _on_port(self) -> None:
-        self.app.settings.set("server/port", self.port.value())
-
-    @Slot(bool)
-    def _on_network(self, is_on: bool) -> None:
-        if is_on and not self.app.settings.text("server/key"):
-            self._on_new_key()  # first, so that no server ever listens wide without one
-        self.app.settings.set("server/network", is_on)
-        self._note_options()
-
-    @Slot()
-    def _on_key(self) -> None:
-        """A wide server keeps its key; what an HTTP header cannot carry is refused."""
-        text = self.key.text().strip()
-        is_wrong = any(not "!" <= c <= "~" for c in text) or (not text and self.app.settings.flag("server/network"))
-        if is_wrong:
-            self.key.setText(self.app.settings.text("server/key"))
-            self.option_note.say(
-                self.tr("The key must be printable ASCII without blanks, and stays while others are let in.")
-            )
-            return
-        self.app.settings.set("server/key", text)
-
-    @Slot()
-    def _on_new_key(self) -> None:
-        self.app.settings.set("server/key", new_key())
-        self.key.setText(self.app.settings.text("server/key"))
-
-    @Slot(bool)
-    def _on_show_key(self, is_shown: bool) -> None:
-        self.key.setEchoMode(QLineEdit.EchoMode.Normal if is_shown else QLineEdit.EchoMode.Password)
-        self.show_key.setText(self.tr("Hide") if is_shown else self.tr("Show"))
-
-    @Slot()
-    def _on_copy_key(self) -> None:
-        QGuiApplication.clipboard().setText(self.app.settings.text("server/key"))
-
-    @Slot()
-    def _on_origins(self) -> None:
-        from slipstream.server.auth import check_origins
-
-        try:
-            checked = check_origins(self.origins.text().split())
-        except ValueError as error:
-            self.option_note.say(str(error))
-            return
-        self.origins.setText(" ".join(checked))
-        self.app.settings.set("server/origins", " ".join(checked))
-        self._note_options()
+    # The rest.
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
         """Another window may have changed it."""
-        settings = self.app.settings
-        match key:
-            case "server/port":
-                self.port.setValue(settings.number(key))
-            case "server/network":
-                self.network.setChecked(settings.flag(key))
-            case "server/key":
-                self.key.setText(settings.text(key))
-            case "server/origins":
-                self.origins.setText(settings.text(key))
-            case "server/at_start":
-                self.at_start.setChecked(settings.flag(key))
-            case "server/load_on_request":
-                self.load_on_request.setChecked(settings.flag(key))
-            case "server/keep_text":
-                self.keep_text.setChecked(settings.flag(key))
-                self._apply_keep_text()
-            case _:
-                return
-        self._refresh()
-
-    # The log.
-
-    def _log_page(self) -> QWidget:
-        self.level = QComboBox()
-        self.level.setAccessibleName(self.tr("Level"))
-        for name, level in (
-            (self.tr("All"), logging.INFO),
-            (self.tr("Warnings and errors"), logging.WARNING),
-            (self.tr("Errors"), logging.ERROR),
-        ):
-            self.level.addItem(name, level)
-        self.level.currentIndexChanged.connect(self._show_log_anew)
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(self.tr("Search the log"))
-        self.search.setAccessibleName(self.tr("Search the log"))
-        self.search.setClearButtonEnabled(True)
-        self.search.textChanged.connect(self._show_log_anew)
-        self.follow = QCheckBox(self.tr("Follow"))
-        self.follow.setChecked(True)
-        self.copy_error = button(self.tr("Copy last error"))
-        self.copy_error.clicked.connect(self._on_copy_error)
-        self.lines = QPlainTextEdit()
-        self.lines.setReadOnly(True)
-        self.lines.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.lines.setTabChangesFocus(True)
-        self.lines.setAccessibleName(self.tr("Log"))
-        self.lines.setFont(self.app.theme.code_font(0.88))
-        row = QHBoxLayout()
-        row.setSpacing(S)
-        row.addWidget(self.level)
-        row.addWidget(self.search, 1)
-        row.addWidget(self.follow)
-        row.addWidget(self.copy_error)
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(row)
-        column.addWidget(self.lines, 1)
-        return page
-
-    @Slot()
-    def _show_log_anew(self) -> None:
-        self._log_count = -1
-        self._show_log()
-
-    @Slot()
-    def _show_log(self) -> None:
-        if log.ring.count == self._log_count:
-            return
-        self._log_count = log.ring.count
-        words = self.search.text().lower()
-        found = [line for line in log.ring.lines(int(self.level.currentData())) if words in line.lower()]
-        bar = self.lines.verticalScrollBar()
-        at = bar.value()
-        self.lines.setPlainText("\n".join(found[-LOG_LINES:]))
-        bar.setValue(bar.maximum() if self.follow.isChecked() else at)
-        self.copy_error.setEnabled(bool(log.ring.lines(logging.ERROR)))
-
-    @Slot()
-    def _on_copy_error(self) -> None:
-        errors = log.ring.lines(logging.ERROR)
-        if errors:
-            QGuiApplication.clipboard().setText(errors[-1])
-
-    # The rest.
+        if key == "server/keep_text":
+            self.keep_text.setChecked(self.app.settings.flag(key))
+            self._apply_keep_text()
+        if key.startswith("server/"):
+            self._refresh()
 
     @Slot(int)
     def _on_section(self, index: int) -> None:
         self.pages.setCurrentIndex(index)
-        self._tend_log()
-
-    def _tend_log(self) -> None:
-        """The log is read only while it is seen."""
-        if self.isVisible() and self.pages.currentIndex() == LOG:
-            self._show_log_anew()
-            self._log_timer.start()
-        else:
-            self._log_timer.stop()
 
     def visited(self, argument: object) -> None:
         """`argument`: agents, requests, options or log."""
@@ -519,16 +311,8 @@ class ServerScreen(Screen):
             self._has_looked = True
             self.desk.look()
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._tend_log()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._log_timer.stop()
-
     def left(self) -> None:
-        self._log_timer.stop()
+        self.log.timer.stop()
 
     def minimumSizeHint(self) -> QSize:
         return QSize(360, 240)

@@ -10,8 +10,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QToolTip, QVBoxLayout, QWidget
 
 from slipstream.types import Mode
-from slipstream_app.history import Json, Message
-from slipstream_app.settings import Detail
+from slipstream_app.messages import Json, Message
+from slipstream_app.settings_table import Detail
 from slipstream_app.theme import XS, Theme
 from slipstream_app.widgets.block import Part
 from slipstream_app.widgets.panel import Words, tool_button

@@ -9,8 +9,8 @@ from pathlib import Path
 from PySide6.QtCore import QRect, QSize, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 
-from slipstream_app.history import Attachment
 from slipstream_app.icons import icon
+from slipstream_app.messages import Attachment
 from slipstream_app.theme import XS, S, Theme
 from slipstream_app.widgets.panel import Words
 

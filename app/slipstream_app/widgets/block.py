@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
+from slipstream_app.markdown import Block
 from slipstream_app.theme import Theme
 
 
@@ -32,3 +34,30 @@ class Part(QFrame):
         self.setFixedWidth(width)
         layout.activate()
         return layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else layout.totalSizeHint().height()
+
+
+@dataclass(slots=True)
+class Away:
+    """The place of a part that is no widget for now."""
+
+    block: Block
+    wide: int
+    high: int
+    top: int
+    is_stale: bool = False  # it would have another height now
+
+    def fit(self, width: int) -> int:
+        self.is_stale |= width != self.wide
+        return self.high
+
+    def setGeometry(self, x: int, y: int, width: int, height: int) -> None:
+        self.top = y
+
+    def y(self) -> int:
+        return self.top
+
+    def height(self) -> int:
+        return self.high
+
+    def is_within(self, top: int, bottom: int) -> bool:
+        return self.top + self.high >= top and self.top <= bottom

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QWidget
 
-from slipstream_app.history import Message
+from slipstream_app.messages import Message
 from slipstream_app.theme import M, S, Theme
 from slipstream_app.widgets.panel import Words, button
 

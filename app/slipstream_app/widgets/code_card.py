@@ -129,6 +129,10 @@ class CodeCard(Part):
         return tool
 
     @property
+    def language(self) -> str:
+        return self._language
+
+    @property
     def text(self) -> str:
         return self._text
 

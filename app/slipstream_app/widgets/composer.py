@@ -25,8 +25,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from slipstream_app.history import Attachment
 from slipstream_app.icons import icon
+from slipstream_app.messages import Attachment
 from slipstream_app.models.chat_prompt import Count
 from slipstream_app.theme import XS, M, S, Theme
 from slipstream_app.widgets.attachments import Chips, Refused, read
@@ -352,6 +352,7 @@ class Composer(QFrame):
     @Slot()
     def refresh_theme(self) -> None:
         self.input.setFont(self._theme.font())
+        self.input.viewport().setFont(self._theme.font())  # the placeholder's, which a style sheet leaves as it was
         self.input.setPlaceholderText("")  # Qt lays it out anew for another text alone
         self.input.setPlaceholderText(self.tr("Message…"))
         size = self._theme.px(18)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from slipstream_app.history import Message
+from slipstream_app.messages import Message
 
 SHOWN = 12  # lines; of more, the first and the last
 LINE = 70  # characters

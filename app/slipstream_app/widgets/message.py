@@ -5,18 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import cached_property
+from math import inf
 
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QMenu, QWidget
+from shiboken6 import delete
 
-from slipstream_app.history import Message, State
 from slipstream_app.markdown import Block, Code, split
+from slipstream_app.markdown import Prose as ProseBlock
+from slipstream_app.messages import Message, State
 from slipstream_app.models.chat_reply import Phase, Reply
 from slipstream_app.theme import RADIUS, XS, M, S, Theme
 from slipstream_app.widgets.answer_actions import AnswerActions
 from slipstream_app.widgets.attachments import Chips
-from slipstream_app.widgets.block import Part
+from slipstream_app.widgets.block import Away, Part
 from slipstream_app.widgets.code_card import CodeCard
 from slipstream_app.widgets.message_head import MessageHead
 from slipstream_app.widgets.prose import Prose
@@ -24,6 +27,8 @@ from slipstream_app.widgets.shown import Ask, Shown
 from slipstream_app.widgets.state_line import StateLine
 from slipstream_app.widgets.thinking_card import ThinkingCard
 from slipstream_app.widgets.tool_card import ToolCard
+
+MANY = 24  # parts, from which on those out of sight may be let go
 
 
 class MessageWidget(QWidget):
@@ -44,7 +49,7 @@ class MessageWidget(QWidget):
         self.head.copy.clicked.connect(self.copy_markdown)
         self.chips: Chips | None = None
         self.thinking: ThinkingCard | None = None
-        self.parts: list[Prose | CodeCard] = []
+        self.parts: list[Prose | CodeCard | Away] = []
         self.tools: list[ToolCard] = []
         self._waiting: list[Block] = []
         self._tail: Prose | CodeCard | None = None  # the last of `parts` while it may still change
@@ -115,8 +120,13 @@ class MessageWidget(QWidget):
     def _has(self, name: str) -> bool:
         return name in self.__dict__
 
-    def build(self, until_s: float) -> bool:
-        """Make parts until `until_s` (monotonic). True when all are there."""
+    def build(self, until_s: float, top: int = 0, bottom: int = 0) -> bool:
+        """Make parts until `until_s` (monotonic): of those let go what is wanted. True: all are there."""
+        middle = (top + bottom) // 2
+        for number in sorted(self._wanted(top, bottom), key=lambda number: abs(self.parts[number].y() - middle)):
+            self._bring_back(number)
+            if time.monotonic() > until_s:
+                return False
         while self._waiting:
             self._add(self._waiting.pop(0), is_whole=True)
             if time.monotonic() > until_s:
@@ -125,6 +135,54 @@ class MessageWidget(QWidget):
             self._is_dressed = True
             self._dress()
         return True
+
+    def wants(self, top: int, bottom: int) -> bool:
+        """Whether parts that were let go are needed between these places, or have to be measured anew."""
+        return bool(self._wanted(top, bottom))
+
+    def _wanted(self, top: int, bottom: int) -> list[int]:
+        return [
+            number
+            for number, part in enumerate(self.parts)
+            if isinstance(part, Away) and (part.is_stale or part.is_within(top, bottom))
+        ]
+
+    def let_go(self, top: int, bottom: int, until_s: float = inf) -> bool:
+        """Keep only the places of parts beyond `top` and `bottom`, until `until_s`. False: there is more to let go."""
+        if len(self.parts) < MANY:
+            return True
+        for number, part in enumerate(self.parts):
+            if part is self._tail or isinstance(part, Away) or _is_in_use(part):
+                continue
+            if part.y() + part.height() >= top and part.y() <= bottom:
+                continue
+            if time.monotonic() > until_s:
+                return False
+            block = Code(part.language, part.text) if isinstance(part, CodeCard) else ProseBlock(part.text)
+            self.parts[number] = Away(block, self._laid_for[0], part.height(), part.y())
+            delete(part)
+        return True
+
+    def _bring_back(self, number: int) -> None:
+        away = self.parts[number]
+        assert isinstance(away, Away)
+        part = self.parts[number] = self._make(away.block, is_whole=True)
+        width = self._laid_for[0] or away.wide
+        high = part.fit(width)
+        part.setGeometry(0, away.y(), width, high)
+        if high != away.height():
+            self.forget_layout()
+
+    def _bring_all_back(self) -> None:
+        for number, part in enumerate(self.parts):
+            if isinstance(part, Away):
+                self._bring_back(number)
+        if self._laid_for == (0, 0):
+            self.resized.emit()
+
+    @property
+    def _there(self) -> list[Prose | CodeCard]:
+        return [part for part in self.parts if not isinstance(part, Away)]
 
     def show_reply(self, reply: Reply, until_s: float) -> bool:
         """Show what has come of a running answer, until `until_s` (monotonic). False: there is more to show."""
@@ -174,11 +232,17 @@ class MessageWidget(QWidget):
 
     def _drop_tail(self) -> None:
         gone = self.parts.pop()
+        assert not isinstance(gone, Away), "the open block is never let go"
         gone.hide()
         gone.deleteLater()
         self._tail = None
 
     def _add(self, block: Block, *, is_whole: bool) -> Prose | CodeCard:
+        part = self._make(block, is_whole=is_whole)
+        self.parts.append(part)
+        return part
+
+    def _make(self, block: Block, *, is_whole: bool) -> Prose | CodeCard:
         if isinstance(block, Code):
             part = CodeCard(self._theme, block.language, self)
             part.set_text(block.text, is_whole=is_whole)
@@ -190,7 +254,6 @@ class MessageWidget(QWidget):
             part.selected.connect(self.selected)
         part.menu_asked.connect(self._on_menu)
         part.show()
-        self.parts.append(part)
         return part
 
     def _show_thoughts(self, text: str, seconds: float, tokens: int | None) -> None:
@@ -218,6 +281,13 @@ class MessageWidget(QWidget):
         """The parts have other sizes now."""
         self._laid_for = (0, 0)
 
+    def measure_anew(self) -> None:
+        """The parts look different now: also those that were let go."""
+        self.forget_layout()
+        for part in self.parts:
+            if isinstance(part, Away):
+                part.is_stale = True
+
     @Slot()
     def _on_part_resized(self) -> None:
         self.forget_layout()
@@ -243,7 +313,7 @@ class MessageWidget(QWidget):
         return y + M
 
     @staticmethod
-    def _put(part: Part | Chips | Prose, x: int, y: int, width: int, gap: int) -> int:
+    def _put(part: Part | Chips | Prose | Away, x: int, y: int, width: int, gap: int) -> int:
         """Where the next one begins."""
         height = part.fit(width)
         part.setGeometry(x, y, width, height)
@@ -290,7 +360,8 @@ class MessageWidget(QWidget):
     @Slot()
     def copy_plain(self) -> None:
         """Without Markdown's marks."""
-        texts = [part.text if isinstance(part, CodeCard) else part.toPlainText() for part in self.parts]
+        self._bring_all_back()
+        texts = [part.toPlainText() if isinstance(part, Prose) else part.text for part in self._there]
         QGuiApplication.clipboard().setText("\n\n".join(texts))
 
     @Slot(object)
@@ -312,9 +383,17 @@ class MessageWidget(QWidget):
 
     def find_text(self, words: str) -> bool:
         """Select the first place of `words`."""
-        for part in self.parts:
+        self._bring_all_back()
+        for part in self._there:
             body = part.body if isinstance(part, CodeCard) else part
             body.moveCursor(body.textCursor().MoveOperation.Start)
             if body.find(words):
                 return True
         return False
+
+
+def _is_in_use(part: Prose | CodeCard) -> bool:
+    """It has something that a new one would not have: a selection, the keyboard, wrapped lines."""
+    body = part.body if isinstance(part, CodeCard) else part
+    is_wrapped = isinstance(part, CodeCard) and part.wrap.isChecked()
+    return is_wrapped or body.textCursor().hasSelection() or body.hasFocus()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView, QWidget
 
@@ -13,26 +13,32 @@ from slipstream_app.widgets.peak_bar import Part, paint_bar
 FIT_COLOURS = {FitWord.FITS: "ok", FitWord.TIGHT: "warn", FitWord.TOO_LARGE: "bad", FitWord.UNKNOWN: "muted"}
 
 
-def pair_view(theme: Theme, table: PairTable, name: str) -> QTableView:
-    view = QTableView()
-    view.setModel(table)
-    view.setAccessibleName(name)
-    view.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
-    view.setSelectionMode(QTableView.SelectionMode.SingleSelection)
-    view.setShowGrid(False)
-    view.setAlternatingRowColors(True)
-    view.setFrameShape(QTableView.Shape.NoFrame)
-    view.setTabKeyNavigation(False)
-    view.verticalHeader().hide()
-    view.verticalHeader().setDefaultSectionSize(theme.px(34))
-    header = view.horizontalHeader()
-    header.setHighlightSections(False)
-    header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    header.setSectionResizeMode(PAIR, QHeaderView.ResizeMode.Stretch)
-    header.setSectionResizeMode(PEAK, QHeaderView.ResizeMode.Fixed)
-    header.resizeSection(PEAK, theme.px(230))
-    view.setItemDelegateForColumn(PEAK, _PeakDelegate(theme, view))
-    return view
+class PairView(QTableView):
+    def __init__(self, theme: Theme, table: PairTable, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setModel(table)
+        self.setAccessibleName(name)
+        self.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QTableView.SelectionMode.SingleSelection)
+        self.setShowGrid(False)
+        self.setAlternatingRowColors(True)
+        self.setFrameShape(QTableView.Shape.NoFrame)
+        self.setTabKeyNavigation(False)
+        self.verticalHeader().hide()
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(PAIR, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(PEAK, QHeaderView.ResizeMode.Fixed)
+        self.setItemDelegateForColumn(PEAK, _PeakDelegate(theme, self))
+        theme.changed.connect(self.refresh_theme)
+        self.refresh_theme()
+
+    @Slot()
+    def refresh_theme(self) -> None:
+        self.verticalHeader().setDefaultSectionSize(self._theme.px(34))
+        self.horizontalHeader().resizeSection(PEAK, self._theme.px(230))
 
 
 def parts_of(fit: PairFit, names: tuple[str, str, str, str]) -> tuple[Part, ...]:

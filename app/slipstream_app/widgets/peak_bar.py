@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from slipstream_app.models.sizes import size_text
@@ -56,7 +56,9 @@ class StackBar(QWidget):
         self._limit = 0
         self._limit_name = ""
         self.setAccessibleName(name)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         theme.changed.connect(self._on_theme)
 
     @Slot()
@@ -72,38 +74,46 @@ class StackBar(QWidget):
         if (tuple(parts), limit, limit_name) == (self._parts, self._limit, self._limit_name):
             return
         self._parts, self._limit, self._limit_name = tuple(parts), limit, limit_name
-        self.setAccessibleDescription(", ".join(self._legend()))
+        self.setAccessibleDescription(", ".join(words for _, words in self._entries))
         self.updateGeometry()
         self.update()
 
-    def _legend(self) -> list[str]:
-        said = [f"{part.name} {size_text(part.bytes)}" for part in self._parts if part.bytes]
-        if self._limit:
-            said.append(f"{self._limit_name} {size_text(self._limit)}")
-        return said
-
     def sizeHint(self) -> QSize:
-        return QSize(200, self._theme.px(14) + 2 * self._theme.px(20) + 4)
+        return QSize(200, self.heightForWidth(max(200, self.width())))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(120, self.sizeHint().height())
+        return QSize(120, self.heightForWidth(10_000))
+
+    def heightForWidth(self, width: int) -> int:
+        lines = 1 + max((line for _, line, _ in self._places(width)), default=0)
+        return self._theme.px(14) + 6 + lines * self._theme.px(20)
+
+    def _places(self, width: int) -> list[tuple[int, int, int]]:
+        """Of each entry of the legend: how far from the left, in which line, and how wide."""
+        metrics = QFontMetrics(self._theme.font(0.88))
+        found: list[tuple[int, int, int]] = []
+        x = line = 0
+        for colour, text in self._entries:
+            wide = metrics.horizontalAdvance(text) + (self._theme.px(9) + 5 if colour else 0)
+            if x and x + wide > width:
+                x, line = 0, line + 1
+            found.append((x, line, wide))
+            x += wide + self._theme.px(14)
+        return found
+
+    @property
+    def _entries(self) -> list[tuple[str, str]]:
+        """A colour, where there is one, and words."""
+        found = [(part.colour, f"{part.name} {size_text(part.bytes)}") for part in self._parts if part.bytes]
+        return [*found, ("", f"{self._limit_name} {size_text(self._limit)}")] if self._limit else found
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        high = self._theme.px(14)
+        high, line, dot = self._theme.px(14), self._theme.px(20), self._theme.px(9)
         paint_bar(painter, self._theme, QRectF(1, 2, self.width() - 2, high), self._parts, self._limit)
         painter.setFont(self._theme.font(0.88))
-        metrics = painter.fontMetrics()
-        x, y = 0, high + 6
-        line = self._theme.px(20)
-        dot = self._theme.px(9)
-        entries = [(part.colour, f"{part.name} {size_text(part.bytes)}") for part in self._parts if part.bytes]
-        if self._limit:
-            entries.append(("", f"{self._limit_name} {size_text(self._limit)}"))
-        for colour, text in entries:
-            wide = metrics.horizontalAdvance(text) + (dot + 5 if colour else 0)
-            if x and x + wide > self.width():
-                x, y = 0, y + line
+        for (colour, text), (x, number, wide) in zip(self._entries, self._places(self.width()), strict=True):
+            y = high + 6 + number * line
             if colour:
                 painter.setPen(Qt.PenStyle.NoPen)
                 painter.setBrush(self._theme.color(colour))
@@ -114,5 +124,4 @@ class StackBar(QWidget):
                 Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
                 text,
             )
-            x += wide + self._theme.px(14)
         painter.end()

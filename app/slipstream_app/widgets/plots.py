@@ -84,6 +84,7 @@ class PlotChart(Chart):
         plot.setMouseEnabled(False, False)
         plot.hideButtons()
         plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        plot.plotItem.setContentsMargins(0, 8, 4, 0)  # an axis's last number stands half outside of it
         plot.setFrameShape(plot.Shape.NoFrame)
         plot.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self._column.removeWidget(self._skeleton)
@@ -101,12 +102,18 @@ class PlotChart(Chart):
         plot: Any = self.plot
         if plot is not None:
             plot.setBackground(self.theme.color("surface"))
+            legend = plot.plotItem.legend
             for side in ("left", "bottom"):
                 axis = plot.getAxis(side)
                 axis.setPen(QPen(self.theme.color("border")))
                 axis.setTextPen(self.theme.color("muted"))
                 axis.setTickFont(self.theme.font(0.85))
+                axis.label.setFont(self.theme.font(0.85))
+                axis.label.setDefaultTextColor(self.theme.color("muted"))
             self.colour()
+            for _, label in () if legend is None else legend.items:  # it keeps a new colour for later texts alone
+                points = self.theme.font(0.8).pointSizeF()
+                label.setText(label.text, color=self.theme.css("muted"), size=f"{points:.1f}pt")
 
     def colour(self) -> None:
         """Give the curves the theme's colours."""
@@ -142,6 +149,7 @@ class SpeedChart(PlotChart):
             dashes.setCosmetic(True)
             self._plain.setPen(dashes)
             self._plain.label.setColor(self.theme.color("plain"))
+            self._plain.label.setFont(self.theme.font(0.85))
 
     def show_points(self, points: list[tuple[float, float]], plain_tps: float | None) -> None:
         """`plain_tps`: None where it was not measured; then no line is drawn."""
@@ -170,6 +178,7 @@ class CostChart(PlotChart):
         "lookup": ("t", "ngram"),
         "dspark": ("o", "draft"),
         "dflash": ("d", "accent"),
+        "mtp": ("+", "model"),
     }
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -181,7 +190,7 @@ class CostChart(PlotChart):
 
     def build(self, pg: Any, plot: Any) -> None:
         plot.getAxis("left").setWidth(44)
-        plot.addLegend(offset=(6, 2), labelTextSize="8pt")
+        plot.addLegend(offset=(-6, -6))  # all lines lie above
         self.show_points(self._points)
 
     def colour(self) -> None:
@@ -192,18 +201,21 @@ class CostChart(PlotChart):
             curve.setPen(pen)
             curve.setSymbolBrush(colour)
             curve.setSymbolPen(pen)
-        plot: Any = self.plot
-        if plot is not None and plot.plotItem.legend is not None:
-            plot.plotItem.legend.setLabelTextColor(self.theme.color("muted"))
 
     def _mark(self, source: str) -> tuple[str, str]:
         return self._MARKS.get(source, ("x", "model"))
+
+    def _name(self, source: str) -> str:
+        names = {"plain": self.tr("plain"), "lookup": self.tr("n-gram"), "mtp": "MTP"}
+        return names.get(source) or {"dspark": "DSpark", "dflash": "DFlash"}.get(source, source)
 
     def show_points(self, points: Mapping[str, list[tuple[int, float]]]) -> None:
         """By who drafts: (drafts verified, milliseconds)."""
         self._points = points
         self.say("" if points else self.tr("Nothing was measured yet: Auto learns it in its first rounds."))
-        rows = [(source, str(drafts), f"{ms:.1f}") for source, line in points.items() for drafts, ms in line]
+        rows = [
+            (self._name(source), str(drafts), f"{ms:.1f}") for source, line in points.items() for drafts, ms in line
+        ]
         self.describe(self.tr("The cost of a round at {0} lengths").format(len(rows)), rows)
         plot: Any = self.plot
         if plot is None:
@@ -211,8 +223,8 @@ class CostChart(PlotChart):
         for source, line in points.items():
             if source not in self._curves:
                 symbol, _ = self._mark(source)
-                self._curves[source] = plot.plot([], [], name=source, symbol=symbol, symbolSize=7)
-                self.colour()
+                self._curves[source] = plot.plot([], [], name=self._name(source), symbol=symbol, symbolSize=7)
+                self.recolour()
             self._curves[source].setData([drafts for drafts, _ in line], [ms for _, ms in line])
         top = max((ms for line in points.values() for _, ms in line), default=1.0)
         plot.setYRange(0, top * 1.15, padding=0)

@@ -7,12 +7,12 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QWidget
 
 from slipstream.measure import report
-from slipstream.measure.race import Arm
+from slipstream.measure.race import Arm, Spread
 from slipstream.types import Mode
 from slipstream_app.models.race import ArmProgress, ArmState
 from slipstream_app.strings import mark, shown
 from slipstream_app.theme import M, Theme
-from slipstream_app.widgets.panel import Figure, Panel, Words
+from slipstream_app.widgets.panel import Figure, Panel, Words, wrapped
 
 COLOURS = {
     Mode.BASELINE: "plain",
@@ -36,6 +36,13 @@ def arm_name(mode: Mode) -> str:
     return shown("RaceArm", NAMES.get(mode, mode.value))
 
 
+def speedup_text(speedup: Spread) -> str:
+    """With its spread; a single run has none, and is said to be one."""
+    if speedup.low < speedup.high:
+        return f"{speedup.median:.2f}× ({report.spread(speedup)})"
+    return shown("RaceArm", mark("RaceArm", "{0}×, one round")).format(f"{speedup.median:.2f}")
+
+
 class RaceArm(Panel):
     def __init__(self, theme: Theme, mode: Mode, parent: QWidget | None = None) -> None:
         name = arm_name(mode)
@@ -52,7 +59,7 @@ class RaceArm(Panel):
         self.speed = Figure(theme, self.tr("tok/s"), "0000.0")
         self.against = Figure(theme, self.tr("against plain"), "00.00× (00.00–00.00)")
         self.against.hide()
-        self.state = Words(theme, "", "muted")
+        self.state = wrapped(theme, "", "muted")
         foot = QHBoxLayout()
         foot.setSpacing(M)
         foot.addWidget(self.speed)
@@ -111,12 +118,13 @@ class RaceArm(Panel):
     def show_arm(self, arm: Arm, badge: str, role: str) -> None:
         """The race is over."""
         self.speed.set(f"{arm.tps.median:.1f}")
-        self.state.say(
-            self.tr("{0} tokens per round, {1} tok/s").format(f"{arm.tokens_per_round:.2f}", report.spread(arm.tps))
-        )
+        per_round = f"{arm.tokens_per_round:.2f}"
+        is_spread = arm.tps.low < arm.tps.high
+        words = self.tr("{0} tokens per round, {1} tok/s") if is_spread else self.tr("{0} tokens per round")
+        self.state.say(words.format(per_round, report.spread(arm.tps)))
         self.against.setVisible(arm.speedup is not None)
         if arm.speedup is not None:
-            self.against.set(f"{arm.speedup.median:.2f}× ({report.spread(arm.speedup)})")
+            self.against.set(speedup_text(arm.speedup))
         self.badge.say(badge, role)
 
     def show_replay(self, text: str, tokens: int, seconds: float) -> None:

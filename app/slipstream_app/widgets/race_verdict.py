@@ -12,7 +12,7 @@ from slipstream.types import Mode
 from slipstream_app.models.race import RaceResult
 from slipstream_app.theme import S, Theme
 from slipstream_app.widgets.panel import Panel, Words, button, wrapped
-from slipstream_app.widgets.race_arm import arm_name
+from slipstream_app.widgets.race_arm import arm_name, speedup_text
 
 ROLES = {Verdict.IDENTICAL: "ok", Verdict.TIE: "warn", Verdict.DIFFERENT: "bad"}
 
@@ -99,11 +99,7 @@ class RaceVerdict(Panel):
             return self.tr("An arm said something else, so no speed-up is claimed. Please report this. {0}").format(
                 where
             )
-        speeds = [
-            f"{arm_name(arm.mode)} {arm.speedup.median:.2f}× ({report.spread(arm.speedup)})"
-            for arm in race.arms
-            if arm.speedup is not None
-        ]
+        speeds = [f"{arm_name(arm.mode)} {speedup_text(arm.speedup)}" for arm in race.arms if arm.speedup is not None]
         if race.verdict is Verdict.TIE:
             where = self.tr("Where they part, the two best choices were closer than rounding: {0}.").format(where)
             return f"{' · '.join(speeds)}\n{where}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from slipstream.types import Mode
-from slipstream_app.history import Message
-from slipstream_app.settings import Detail
+from slipstream_app.messages import Message
+from slipstream_app.settings_table import Detail
 
 
 class Ask(StrEnum):

@@ -7,7 +7,7 @@ import time
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
-from slipstream_app.history import State
+from slipstream_app.messages import State
 from slipstream_app.models.chat_reply import Phase, Reply
 from slipstream_app.theme import XS, S, Theme
 from slipstream_app.widgets.block import Part

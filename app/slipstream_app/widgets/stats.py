@@ -6,8 +6,8 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QHBoxLayout, QToolTip, QWidget
 
-from slipstream_app.history import Json
-from slipstream_app.settings import Detail
+from slipstream_app.messages import Json
+from slipstream_app.settings_table import Detail
 from slipstream_app.theme import XS, Theme
 from slipstream_app.widgets.panel import Words
 

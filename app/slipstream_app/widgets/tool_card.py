@@ -7,7 +7,7 @@ import json
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from slipstream_app.history import Call
+from slipstream_app.messages import Call
 from slipstream_app.theme import M, S, Theme
 from slipstream_app.widgets.block import Part
 from slipstream_app.widgets.code_card import CodeCard

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QWidget
 
-from slipstream_app.history import State
 from slipstream_app.markdown import split
+from slipstream_app.messages import State
 from slipstream_app.models.chat_reply import Reply
 from slipstream_app.theme import XL, L, M, Theme
 from slipstream_app.widgets.message import MessageWidget
@@ -22,6 +22,7 @@ FOLLOW_PX = 48  # so near the end, the view follows it
 FRAME_MS = 40  # between two repaints of a running answer
 BEHIND_MS = 10  # between two frames while there is more to show
 SLICE_S = 0.008  # of building messages, between two looks at events
+THIN_MS = 1000  # of calm, after which long answers let go of what is far from the view
 MAX_TEXT_WIDTH = 860  # beyond, lines are too long to read
 
 
@@ -62,11 +63,14 @@ class Transcript(QScrollArea):
         self._build_timer.setSingleShot(True)
         self._build_timer.setInterval(0)
         self._build_timer.timeout.connect(self._build)
+        self._thin_timer = QTimer(self, singleShot=True)
+        self._thin_timer.timeout.connect(self._thin)
         self._frame_timer = QTimer(self)
         self._frame_timer.setSingleShot(True)
         self._frame_timer.timeout.connect(self._repaint_running)
         self._frame_ms = FRAME_MS
         self._running: set[int] = set()  # messages with something new to show
+        theme.changing.connect(self._on_changing)
         theme.changed.connect(self._on_theme)
 
     # What it shows.
@@ -219,21 +223,29 @@ class Transcript(QScrollArea):
         near = [row for row in self._rows if row.y < top + 2 * height and row.y + row.height > top - height]
         return sorted(near, key=distance)[:MAX_LIVE]
 
+    def _is_whole(self, row: Row) -> bool:
+        """As far as it can be seen soon."""
+        top, height = self.verticalScrollBar().value() - row.y, self.viewport().height()
+        return row.is_built and (row.widget is None or not row.widget.wants(top - height, top + 2 * height))
+
     def _want_build(self) -> None:
-        if any(not row.is_built for row in self._near()):
+        if any(not self._is_whole(row) for row in self._near()):
             self._build_timer.start()
+        self._thin_timer.start(THIN_MS)
 
     @Slot()
     def _build(self) -> None:
         """Make widgets of what is near, for a few milliseconds; go on later with what is left."""
         until = time.monotonic() + SLICE_S
         has_changed = False
+        height = self.viewport().height()
         for row in self._near():
-            if row.is_built:
+            if self._is_whole(row):
                 continue
             if row.widget is None:
                 row.widget = self._make(row.shown)
-            row.is_built = row.widget.build(until)
+            top = self.verticalScrollBar().value() - row.y
+            row.is_built = row.widget.build(until, top - height, top + 2 * height)
             self._fit(row)
             has_changed = True
             if time.monotonic() > until:
@@ -327,6 +339,27 @@ class Transcript(QScrollArea):
         self._refit()
 
     @Slot()
+    def _thin(self) -> None:
+        """Widgets far from the view cost memory, and time when the theme changes; a few milliseconds at a time."""
+        if not self.is_settled:
+            self._thin_timer.start(THIN_MS)
+            return
+        until, height = time.monotonic() + SLICE_S, self.viewport().height()
+        for row in self._rows:
+            top = self.verticalScrollBar().value() - row.y
+            if row.widget is not None and not row.widget.let_go(top - 2 * height, top + 3 * height, until):
+                self._thin_timer.start(0)
+                return
+
+    @Slot()
+    def _on_changing(self) -> None:
+        """Long answers keep what is in sight alone, and are made whole again a little at a time."""
+        top = self.verticalScrollBar().value()
+        for row in self._rows:
+            if row.widget is not None:
+                row.widget.let_go(top - row.y, top - row.y + self.viewport().height())
+
+    @Slot()
     def _on_theme(self) -> None:
         """Once the messages know it too: their parts hear of it after this."""
         QTimer.singleShot(0, self, self._refit_anew)
@@ -334,7 +367,7 @@ class Transcript(QScrollArea):
     def _refit_anew(self) -> None:
         for row in self._rows:
             if row.widget is not None:
-                row.widget.forget_layout()
+                row.widget.measure_anew()
         self._refit()
 
     def _refit(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QByteArray, QLocale, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QLocale, QSize, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QHideEvent, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -19,26 +19,27 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from slipstream.events import Faulted, Loading, Ready, Status, Working
+from slipstream.events import Faulted, Ready, Status, Working
 from slipstream_app import log
 from slipstream_app.bridge.pair import PairChoice
-from slipstream_app.bridge.server import ServerOn, ServerRefused, ServerStarting, ServerState
+from slipstream_app.bridge.server import ServerOn
 from slipstream_app.icons import icon
 from slipstream_app.models.recent import RecentPairs
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING, PLACES
-from slipstream_app.settings import BY_KEY
-from slipstream_app.settings import CONTEXT as SETTINGS
+from slipstream_app.settings_table import BY_KEY
+from slipstream_app.settings_table import CONTEXT as SETTINGS
 from slipstream_app.shortcuts import BY_ID, TABLE
 from slipstream_app.strings import shown
-from slipstream_app.theme import XS, M, S
+from slipstream_app.theme import M, S
 from slipstream_app.widgets.banner import BannerBar
 from slipstream_app.widgets.footer import Footer
 from slipstream_app.widgets.pill import Offer, Pill, Popover
 from slipstream_app.widgets.recovery import LOG_LINES, RecoveryCard
 from slipstream_app.widgets.sidebar import Row, Sidebar
 from slipstream_app.windows.actions import Actions, fill_menu_bar
+from slipstream_app.windows.status_bar import StatusBar
 
 MIN_WIDTH, MIN_HEIGHT = 880, 560
 NARROW_BELOW = 1040
@@ -85,15 +86,15 @@ class MainWindow(QMainWindow):
         self.recovery.report_asked.connect(self._on_report)
         self.stack = QStackedWidget()
         self._lay_out()
-        self._make_status_bar()
+        self.status_bar = StatusBar(app.session, app.server)
+        self.setStatusBar(self.status_bar)
 
         app.bus.status_changed.connect(self._on_status)
-        app.bus.server_changed.connect(self._on_server)
+        app.bus.server_changed.connect(self.tend)
         app.navigator.asked.connect(self.go)
         app.settings.changed.connect(self._on_setting)
         theme.changed.connect(self._on_theme)
         self._on_status(app.session.status)
-        self._on_server(app.server.state)
         self._restore()
         self._on_theme()
         self.tend()
@@ -260,18 +261,6 @@ class MainWindow(QMainWindow):
         whole.addWidget(right, 1)
         self.setCentralWidget(centre)
 
-    def _make_status_bar(self) -> None:
-        bar = self.statusBar()
-        bar.setSizeGripEnabled(False)
-        self._engine_words = QLabel()
-        self._server_words = QLabel()
-        for label in (self._engine_words, self._server_words):
-            label.setProperty("role", "muted")
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setContentsMargins(S, 0, S, XS)
-        bar.addWidget(self._engine_words)
-        bar.addPermanentWidget(self._server_words)
-
     def sizeHint(self) -> QSize:
         return QSize(1280, 800)
 
@@ -313,39 +302,18 @@ class MainWindow(QMainWindow):
         self.popover.show_status(status, session.choice)
         match status:
             case Ready(info) | Working(info):
-                words = self.tr("ready") if isinstance(status, Ready) else self.tr("generating")
-                self._engine_words.setText(self.tr("Engine {0}").format(words))
                 size = self.tr("{0} tokens of context").format(QLocale().toString(info.context))
                 quantisation = "" if info.quantisation == "none" else f" · {info.quantisation}"
                 self._facts.setText(f"{size} · {info.dtype}{quantisation}")
                 if isinstance(status, Ready):
                     self.recovery.hide()
-            case Loading(name):
-                self._engine_words.setText(self.tr("Loading {0}").format(name))
-                self._facts.clear()
-                self.recovery.hide()
             case Faulted(error):
-                self._engine_words.setText(self.tr("Engine stopped"))
                 self._facts.clear()
                 choice = session.choice
                 self.recovery.show_fault(error, is_safe=choice is not None and choice.is_safe)
             case _:
-                self._engine_words.setText(self.tr("No model is loaded"))
                 self._facts.clear()
                 self.recovery.hide()
-        self.tend()
-
-    @Slot(object)
-    def _on_server(self, state: ServerState) -> None:
-        match state:
-            case ServerOn(url):
-                self._server_words.setText(self.tr("Serving at {0}").format(url))
-            case ServerStarting():
-                self._server_words.setText(self.tr("Server is starting"))
-            case ServerRefused():
-                self._server_words.setText(self.tr("Server could not start"))
-            case _:
-                self._server_words.setText(self.tr("Server off"))
         self.tend()
 
     @Slot(str)

@@ -19,7 +19,8 @@ from PySide6.QtWidgets import (
 from slipstream_app.bridge.session import Session
 from slipstream_app.mac import IS_MAC
 from slipstream_app.models.updates import UpdateCheck
-from slipstream_app.settings import BY_KEY, CONTEXT, SETTINGS, Page, Settings, Value
+from slipstream_app.settings import Settings
+from slipstream_app.settings_table import BY_KEY, CONTEXT, SETTINGS, Page, Value
 from slipstream_app.strings import mark, shown
 from slipstream_app.theme import XL, L, M, S, Theme
 from slipstream_app.widgets.panel import wrapped

@@ -22,8 +22,9 @@ from slipstream_app.models.updates import UpdateCheck
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING
-from slipstream_app.settings import CONTEXT as SETTINGS_CONTEXT
-from slipstream_app.settings import SETTINGS, Settings
+from slipstream_app.settings import Settings
+from slipstream_app.settings_table import CONTEXT as SETTINGS_CONTEXT
+from slipstream_app.settings_table import SETTINGS
 from slipstream_app.shortcuts import BY_ID
 from slipstream_app.shortcuts import CONTEXT as ACTIONS
 from slipstream_app.strings import shown
@@ -97,6 +98,7 @@ class Shell(QObject):
     def _enter(self) -> None:
         self.window.go(self._first_place)
         self._pick_pair(self._first_place == ONBOARDING.name)
+        self._tell_trainings()
         if self.app.settings.flag("server/at_start"):
             self.start_server()
         if self._first_place != ONBOARDING.name:  # who has just come may want to switch it off first
@@ -118,6 +120,13 @@ class Shell(QObject):
             )
         elif is_first or settings.flag("general/load_at_start"):
             self.app.session.load(BUILT_IN if is_first else self.recent.pairs[0])
+
+    def _tell_trainings(self) -> None:
+        """A drafter that was left half made."""
+        for training in self.app.trainings.unfinished[:1]:
+            words = self.tr("The drafter for {0} is half made.").format(training.wanted.title)
+            show = partial(self.app.navigator.go, "models", "training")
+            self.app.banners.show(Banner("training", Kind.INFO, words, self.tr("Show"), show))
 
     def _load_recent(self) -> None:
         self.app.session.load(self.recent.pairs[0])

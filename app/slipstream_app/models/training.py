@@ -1,0 +1,371 @@
+"""Drafters in the making: each is a process of its own, and a record on disk from which it goes on."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from slipstream.store.paths import cache_dir, write_text
+from slipstream.train.made import drafters_dir
+from slipstream.train.runs import AdoptedRun, OwnRun, read_log
+
+logger = logging.getLogger(__name__)
+
+LOOK_MS = 500
+SHARD = 128  # conversations written between two signs of life
+EVERY = 10  # steps between two figures
+
+
+class Run(Protocol):
+    """A process that trains."""
+
+    @property
+    def pid(self) -> int: ...
+    def reports(self) -> list[dict[str, Any]]: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def stop(self) -> None: ...
+    def kill(self) -> None: ...
+    @property
+    def is_running(self) -> bool: ...
+    @property
+    def error(self) -> str: ...
+
+
+StartRun = Callable[[Sequence[str], Path], Run]
+
+
+class Stage(StrEnum):
+    STARTING = "starting"  # the model is being loaded
+    WRITING = "writing"
+    FITTING = "fitting"
+    JUDGING = "judging"
+    PAUSED = "paused"
+    HALTED = "halted"  # no process: after an end of the app, or of the process
+    REFUSED = "refused"  # the planner's measurement says that it would gain too little
+    DONE = "done"
+    FAILED = "failed"
+
+
+MOVING = (Stage.STARTING, Stage.WRITING, Stage.FITTING, Stage.JUDGING)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A drafter for a model."""
+
+    title: str  # of the model, for people
+    model: str | None  # for the command; None: the built-in one
+    conversations: int
+    anyway: bool = False  # also where it is expected to gain little
+    extra: tuple[str, ...] = ()  # further options of the command
+
+    @property
+    def key(self) -> str:
+        """A file's name."""
+        return re.sub(r"[^A-Za-z0-9.-]+", "-", self.title).strip("-.") or "model"
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the run's reports amount to."""
+
+    shards: int = 0
+    shard: int = 0
+    tokens: int = 0  # written
+    step: int = 0
+    share: float = 0.0  # of the steps
+    loss: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])  # (step, loss)
+    by_position: list[tuple[float, ...]] = field(default_factory=list[tuple[float, ...]])  # kept, one for each figure
+    per_round: float = 0.0
+    is_judged: bool = False
+    worth: dict[str, float] = field(default_factory=dict[str, float])  # held out, tokens per round by kind
+
+    def take(self, report: dict[str, Any]) -> Stage:
+        """Add a report; gives the stage that it belongs to."""
+        match report["what"]:
+            case "Written":
+                self.shards, self.shard = int(report["shards"]), max(self.shard, int(report["shard"]) + 1)
+                self.tokens += int(report["tokens"])
+                return Stage.FITTING if self.shard >= self.shards else Stage.WRITING
+            case "Figure":
+                step = int(report["step"])
+                while self.loss and self.loss[-1][0] >= step:  # made again after a checkpoint
+                    self.loss.pop()
+                    self.by_position.pop()
+                self.step, self.share, self.per_round = step, float(report["progress"]), float(report["same"])
+                self.loss.append((step, float(report["loss"])))
+                self.by_position.append(tuple(float(share) for share in report["agrees"]))
+                return Stage.FITTING
+            case _:
+                self.is_judged = True
+                worth = {str(kind): float(value) for kind, value in report.get("by_kind", {}).items()}
+                if sum(worth.values()) > sum(self.worth.values()):  # the better of the weights is kept
+                    self.worth = worth
+                return Stage.JUDGING
+
+
+class Training(QObject):
+    """One drafter in the making. `changed` whenever anything of it is different."""
+
+    changed = Signal()
+    made = Signal()
+
+    def __init__(self, wanted: Wanted, folder: Path, start: StartRun, parent: QObject | None = None) -> None:
+        """`folder`: of its record and logs."""
+        super().__init__(parent)
+        self.wanted = wanted
+        self.progress = Progress()
+        self.stage = Stage.HALTED
+        self.why = ""  # of a refusal or failure
+        self._folder = folder
+        self._start_run = start
+        self._sitting = 0
+        self._run: Run | None = None
+        self._is_stopping = False
+        self._before_pause = Stage.STARTING
+        self._timer = QTimer(self, interval=LOOK_MS)
+        self._timer.timeout.connect(self.look)
+
+    @property
+    def key(self) -> str:
+        return self.wanted.key
+
+    @property
+    def output(self) -> Path:
+        return drafters_dir() / f"{self.key}-DSpark"
+
+    @property
+    def work(self) -> Path:
+        return cache_dir() / "train" / self.key
+
+    @property
+    def is_moving(self) -> bool:
+        return self.stage in MOVING
+
+    @property
+    def can_pause(self) -> bool:
+        """Before its first report it does not listen."""
+        return self.stage in (Stage.WRITING, Stage.FITTING)
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same at each sitting, so that it goes on."""
+        wanted = self.wanted
+        model = [] if wanted.model is None else ["--model", wanted.model]
+        amount = ["--conversations", str(wanted.conversations), "--shard", str(SHARD), "--every", str(EVERY)]
+        places = ["--work", str(self.work), "--output", str(self.output)]
+        return [*model, *places, *amount, *(["--anyway"] if wanted.anyway else []), *wanted.extra]
+
+    # What the user does.
+
+    def start(self, *, anyway: bool = False) -> None:
+        """Begin, or go on from where it was. `anyway`: also where it is expected to gain little."""
+        if self._run is not None:
+            return
+        self.wanted = replace(self.wanted, anyway=self.wanted.anyway or anyway)
+        self._sitting += 1
+        self._is_stopping = False
+        try:
+            self._run = self._start_run(self.arguments, self._log(self._sitting))
+        except OSError as error:
+            self._rest(Stage.FAILED, f"the training process could not be started ({error.strerror})")
+            return
+        self._rest(Stage.STARTING)
+        self._timer.start()
+
+    def pause(self) -> None:
+        if self._run is not None and self.can_pause:
+            self._before_pause = self.stage
+            self._run.pause()
+            self._rest(Stage.PAUSED)
+
+    def resume(self) -> None:
+        """After a pause, or when there is no process any more."""
+        if self._run is None:
+            self.start()
+        elif self.stage is Stage.PAUSED:
+            self._run.resume()
+            self._rest(self._before_pause)
+
+    def halt(self) -> None:
+        """End the process after the step that it makes; what was learned is kept. Does not wait."""
+        if self._run is not None:
+            self._is_stopping = True
+            self._run.stop()
+
+    # What the process does.
+
+    def adopt(self) -> None:
+        """Read what earlier sittings said, and take up a process that outlived the last app."""
+        stored = _read(self._record)
+        self._sitting = int(stored.get("sitting", 0))
+        for sitting in range(1, self._sitting):
+            for report in read_log(self._log(sitting))[0]:
+                self.progress.take(report)
+        run = AdoptedRun(int(stored.get("pid", 0)), self._log(self._sitting))
+        stage = Stage.STARTING
+        for report in run.reports():
+            stage = self.progress.take(report)
+        if run.pid and run.is_running:
+            self._run = run
+            is_paused = stored.get("stage") == Stage.PAUSED
+            self._before_pause = stage
+            self._timer.start()
+            self._rest(Stage.PAUSED if is_paused else stage)
+        elif stored.get("stage") in (Stage.DONE, Stage.REFUSED, Stage.FAILED):
+            self._rest(Stage(stored["stage"]), str(stored.get("why", "")))
+        else:
+            self._rest(Stage.DONE if self._has_judged else Stage.HALTED)
+
+    @Slot()
+    def look(self) -> None:
+        """Take what the process said since the last look."""
+        run = self._run
+        if run is None:
+            return
+        was_running = run.is_running  # asked first: what it says at its very end is then read too
+        stage = None
+        for report in run.reports():
+            stage = self.progress.take(report)
+        if not was_running:
+            self._run = None
+            self._timer.stop()
+            self._ended(run.error)
+        elif stage is not None:
+            if self.stage is Stage.PAUSED:
+                self._before_pause = stage  # the step that was being made when it was asked
+                self.changed.emit()
+            else:
+                self._rest(stage)
+
+    @property
+    def _has_judged(self) -> bool:
+        return self.progress.is_judged and (self.output / "model.safetensors").is_file()
+
+    def _ended(self, error: str) -> None:
+        if self._is_stopping:
+            self._rest(Stage.HALTED)
+        elif "--anyway" in error:
+            self._rest(Stage.REFUSED, error.partition(";")[0])
+        elif error:
+            self._rest(Stage.FAILED, error)
+        elif self._has_judged:
+            self._rest(Stage.DONE)
+            self.made.emit()
+        else:
+            self._rest(Stage.HALTED)
+
+    # Disk.
+
+    @property
+    def _record(self) -> Path:
+        return self._folder / f"{self.key}.json"
+
+    def _log(self, sitting: int) -> Path:
+        return self._folder / f"{self.key}-{sitting}.jsonl"
+
+    def _rest(self, stage: Stage, why: str = "") -> None:
+        is_news = (stage, why) != (self.stage, self.why)
+        self.stage, self.why = stage, why
+        if is_news:
+            self._keep()
+        self.changed.emit()
+
+    def _keep(self) -> None:
+        pid = 0 if self._run is None else self._run.pid
+        stored = asdict(self.wanted) | {
+            "sitting": self._sitting,
+            "pid": pid,
+            "stage": self.stage.value,
+            "why": self.why,
+        }
+        try:
+            write_text(self._record, json.dumps(stored, indent=2) + "\n")
+        except OSError as error:
+            logger.warning("the record of a training cannot be kept: %s", error)
+
+    def forget(self) -> None:
+        """Delete its record, its logs and what it wrote on the way. A finished drafter stays."""
+        self._timer.stop()
+        if self._run is not None:
+            self._run.kill()
+            self._run = None
+        for file in self._folder.glob(f"{self.key}*"):
+            if file == self._record or re.fullmatch(re.escape(self.key) + r"-[0-9]+\.(jsonl|err)", file.name):
+                file.unlink(missing_ok=True)
+        shutil.rmtree(self.work, ignore_errors=True)
+
+
+class Trainings(QObject):
+    """All that were begun. Nothing is started by itself."""
+
+    changed = Signal()  # one came or went
+    made = Signal(object)  # Training, when its drafter is there
+
+    def __init__(self, folder: Path, start: StartRun = OwnRun, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._folder = folder
+        self._start_run = start
+        self.all: list[Training] = []
+        for record in sorted(folder.glob("*.json")):
+            with suppress(TypeError, ValueError, KeyError):
+                stored = _read(record)
+                names = ("title", "model", "conversations", "anyway")
+                wanted = Wanted(**{name: stored[name] for name in names}, extra=tuple(stored["extra"]))
+                training = self._add(wanted)
+                training.adopt()
+
+    def open(self, wanted: Wanted) -> Training:
+        """The one of this model, or a new one; not started."""
+        for training in self.all:
+            if training.key == wanted.key:
+                return training
+        training = self._add(wanted)
+        self.changed.emit()
+        return training
+
+    def drop(self, training: Training) -> None:
+        """Cancel it and delete what it left, but for a finished drafter."""
+        training.forget()
+        self.all.remove(training)
+        training.deleteLater()
+        self.changed.emit()
+
+    @property
+    def unfinished(self) -> list[Training]:
+        """What could be continued."""
+        return [training for training in self.all if training.stage in (Stage.HALTED, Stage.PAUSED)]
+
+    def closing(self) -> None:
+        """The app ends: what runs saves itself and ends too."""
+        for training in self.all:
+            training.halt()
+
+    def _add(self, wanted: Wanted) -> Training:
+        training = Training(wanted, self._folder, self._start_run, self)
+        training.made.connect(self._on_made)
+        self.all.append(training)
+        return training
+
+    @Slot()
+    def _on_made(self) -> None:
+        self.made.emit(self.sender())
+
+
+def _read(record: Path) -> dict[str, Any]:
+    try:
+        stored: Any = json.loads(record.read_text("utf-8"))  # Any: the file may say anything
+    except (OSError, ValueError):
+        return {}
+    return stored if isinstance(stored, dict) else {}

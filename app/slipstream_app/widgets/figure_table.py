@@ -1,0 +1,51 @@
+"""A table of figures to read: fixed heads, numbers to the right, no grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem
+
+
+class FigureTable(QTableWidget):
+    """The first column names the row."""
+
+    def __init__(self, heads: Sequence[str], name: str) -> None:
+        super().__init__(0, len(heads))
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        self.horizontalHeader().setHighlightSections(False)
+        self.verticalHeader().hide()
+        self.setShowGrid(False)
+        self.setAlternatingRowColors(True)
+        self.setFrameShape(QTableWidget.Shape.NoFrame)
+        self.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.setTabKeyNavigation(False)
+        self.setAccessibleName(name)
+        for column, head in enumerate(heads):
+            item = QTableWidgetItem(head)
+            item.setTextAlignment(_side(column))
+            self.setHorizontalHeaderItem(column, item)
+
+    def show_rows(self, rows: Sequence[tuple[str, ...]]) -> None:
+        self.setRowCount(len(rows))
+        for row, values in enumerate(rows):
+            for column, text in enumerate(values):
+                item = self.item(row, column)
+                if item is None:
+                    item = QTableWidgetItem()
+                    item.setTextAlignment(_side(column))
+                    self.setItem(row, column, item)
+                if item.text() != text:
+                    item.setText(text)
+
+
+def number_text(value: float | None, form: str) -> str:
+    """A dash for what there is nothing of."""
+    return "–" if value is None else form.format(value)
+
+
+def _side(column: int) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter

@@ -1,0 +1,161 @@
+"""One pair: whether it fits, what it is made of, and what can be done with it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtWidgets import QLayout, QLayoutItem, QScrollArea, QWidget
+
+from slipstream_app.models.pairs import CONTEXTS, FitWord, PairFit, PairRow, Shelf
+from slipstream_app.models.sizes import size_text
+from slipstream_app.theme import S, Theme
+from slipstream_app.widgets.pair_table import parts_of
+from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
+from slipstream_app.widgets.peak_bar import StackBar
+from slipstream_app.widgets.removal_panel import RemovalPanel
+
+
+class PairDetails(QScrollArea):
+    """Its buttons are for whoever made it to connect."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.name = Words(theme, "", bold=True, scale=1.1)
+        self.fit_words = wrapped(theme)
+        self.bar = StackBar(theme, self.tr("Memory of this pair"))
+        self.facts = wrapped(theme, "", "muted")
+        self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.problem = wrapped(theme, "", "bad")
+        self.load = button(self.tr("Load"), "primary")
+        self.get = button(self.tr("Get"), "primary")
+        self.check = button(self.tr("Check whether it fits"))
+        self.race = button(self.tr("Race…"), name=self.tr("Race this pair"))
+        self.calibrate = button(self.tr("Calibrate"), name=self.tr("Measure this pair on this machine"))
+        self.make = button(self.tr("Make a drafter…"))
+        self.reveal = button(self.tr("Reveal"), name=self.tr("Show the folder"))
+        self.delete = button(self.tr("Delete…"))
+        row = FlowLayout(S)
+        for widget in (self.load, self.get, self.check, self.race, self.calibrate, self.make, self.reveal, self.delete):
+            row.addWidget(widget)
+        self.removal = RemovalPanel(theme)
+        self.panel = Panel(theme)
+        for widget in (self.name, self.problem, self.fit_words, self.bar):
+            self.panel.body.addWidget(widget)
+        self.panel.body.addLayout(row)
+        self.panel.body.addWidget(self.removal)
+        self.panel.body.addWidget(self.facts)
+        self.panel.body.addStretch(1)
+        self.setWidget(self.panel)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setAccessibleName(self.tr("Details"))
+
+    def show_row(self, row: PairRow, fit: PairFit | None, context: int, *, is_loaded: bool, can_get: bool) -> None:
+        """`context`: tokens that `fit` was worked out for. `can_get`: what is missing is not being fetched already."""
+        self.name.say(row.title)
+        self.problem.say(row.problem)
+        self.problem.setVisible(bool(row.problem))
+        self._show_fit(fit, context)
+        self.facts.say("\n".join(row.facts))
+        self.facts.setVisible(bool(row.facts))
+        # A pair whose drafter is missing can be loaded without it.
+        can_load = not row.problem and row.shelf is Shelf.ON_MAC
+        self.load.setVisible(can_load)
+        self.load.setText(self.tr("Unload") if is_loaded else self.tr("Load"))
+        set_role(self.load, "" if is_loaded else "primary")
+        self.get.setVisible(bool(row.missing) and not row.problem)
+        known = sum(half.bytes for half in row.missing if half.bytes is not None)
+        self.get.setText(self.tr("Get {0}").format(size_text(known)) if known else self.tr("Get"))
+        is_too_large = fit is not None and fit.word is FitWord.TOO_LARGE
+        set_role(self.get, "primary" if row.shelf is Shelf.SUGGESTED and not is_too_large else "")
+        self.get.setEnabled(can_get)
+        is_unknown = fit is None or fit.word is FitWord.UNKNOWN
+        self.check.setVisible(row.shelf is Shelf.SUGGESTED and is_unknown)
+        self.race.setVisible(is_loaded)
+        self.calibrate.setVisible(is_loaded)
+        self.make.setVisible(can_load and not row.is_made_here)
+        self.reveal.setVisible(row.folder is not None)
+        self.delete.setVisible(row.is_removable and not is_loaded)
+        self.delete.setEnabled(self.removal.plan is None)
+
+    def _show_fit(self, fit: PairFit | None, context: int) -> None:
+        is_known = fit is not None and fit.word is not FitWord.UNKNOWN
+        self.bar.setVisible(is_known)
+        if fit is None:
+            self.fit_words.say(self.tr("Working out how much memory it takes…"), "muted")
+            return
+        if not is_known:
+            self.fit_words.say(self.tr("How much memory it takes is not known before it is loaded."), "muted")
+            return
+        names = (self.tr("model"), self.tr("drafter"), self.tr("context"), self.tr("working memory"))
+        self.bar.show_parts(parts_of(fit, names), fit.limit, fit.limit_name)
+        tokens, spare = f"{context:,}", fit.limit - fit.total
+        match fit.word:
+            case FitWord.FITS:
+                words = self.tr("Fits at {0} tokens, with {1} to spare.").format(tokens, size_text(spare))
+                self.fit_words.say(words, "ok")
+            case FitWord.TIGHT:
+                words = self.tr("Tight at {0} tokens: only {1} to spare.").format(tokens, size_text(spare))
+                self.fit_words.say(words, "warn")
+            case _:
+                words = self.tr("Too large at {0} tokens: it needs {1} more than this machine gives.")
+                words = words.format(tokens, size_text(-spare))
+                if fit.longest_context >= CONTEXTS[0]:
+                    words += " " + self.tr("It fits up to {0} tokens.").format(f"{fit.longest_context:,}")
+                self.fit_words.say(words, "bad")
+
+
+class FlowLayout(QLayout):
+    """One behind the other, in as many lines as they need."""
+
+    def __init__(self, spacing: int) -> None:
+        super().__init__()
+        self._items: list[QLayoutItem] = []
+        self.setContentsMargins(0, 0, 0, 0)
+        self.setSpacing(spacing)
+
+    def addItem(self, item: QLayoutItem) -> None:
+        self._items.append(item)
+
+    def count(self) -> int:
+        return len(self._items)
+
+    def itemAt(self, index: int) -> QLayoutItem | None:  # type: ignore[override]
+        return self._items[index] if 0 <= index < len(self._items) else None
+
+    def takeAt(self, index: int) -> QLayoutItem | None:  # type: ignore[override]
+        return self._items.pop(index) if 0 <= index < len(self._items) else None
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return self._place(QRect(0, 0, width, 0), is_only_asked=True)
+
+    def setGeometry(self, rect: QRect) -> None:
+        super().setGeometry(rect)
+        self._place(rect, is_only_asked=False)
+
+    def sizeHint(self) -> QSize:
+        return self.minimumSize()
+
+    def minimumSize(self) -> QSize:
+        shown = [item.minimumSize() for item in self._items if not item.isEmpty()]
+        return QSize(
+            max((size.width() for size in shown), default=0), max((size.height() for size in shown), default=0)
+        )
+
+    def _place(self, rect: QRect, *, is_only_asked: bool) -> int:
+        """The height that they take."""
+        left, top, line = rect.x(), rect.y(), 0
+        for item in self._items:
+            if item.isEmpty():
+                continue
+            size = item.sizeHint()
+            if left > rect.x() and left + size.width() > rect.right() + 1:
+                left, top, line = rect.x(), top + line + self.spacing(), 0
+            if not is_only_asked:
+                item.setGeometry(QRect(left, top, size.width(), size.height()))
+            left += size.width() + self.spacing()
+            line = max(line, size.height())
+        return top + line - rect.y()

@@ -1,0 +1,152 @@
+"""The server's options: port, network, key, web pages, and when it starts. Each applies at once."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QScrollArea, QSpinBox, QWidget
+
+from slipstream_app.models.server_options import local_address, new_key
+from slipstream_app.settings import Settings
+from slipstream_app.theme import M, Theme
+from slipstream_app.widgets.panel import Panel, button, wrapped
+
+
+class ServerOptionsPage(QScrollArea):
+    def __init__(self, theme: Theme, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self.port = QSpinBox()
+        self.port.setRange(1024, 65535)
+        self.port.setGroupSeparatorShown(False)
+        self.port.setValue(settings.number("server/port"))
+        self.port.setAccessibleName(self.tr("Port"))
+        self.port.editingFinished.connect(self._on_port)
+        self.network = QCheckBox(self.tr("Let other devices on the network in"))
+        self.network.setChecked(settings.flag("server/network"))
+        self.network.toggled.connect(self._on_network)
+        self.key = QLineEdit(settings.text("server/key"))
+        self.key.setEchoMode(QLineEdit.EchoMode.Password)
+        self.key.setPlaceholderText(self.tr("None is asked for"))
+        self.key.setAccessibleName(self.tr("Key"))
+        self.key.editingFinished.connect(self._on_key)
+        self.show_key = button(self.tr("Show"), name=self.tr("Show the key"))
+        self.show_key.setCheckable(True)
+        self.show_key.toggled.connect(self._on_show_key)
+        self.copy_key = button(self.tr("Copy"), name=self.tr("Copy the key"))
+        self.copy_key.clicked.connect(self._on_copy_key)
+        self.make_key = button(self.tr("New key"))
+        self.make_key.clicked.connect(self._on_new_key)
+        self.origins = QLineEdit(settings.text("server/origins"))
+        self.origins.setPlaceholderText("https://chat.example")
+        self.origins.setAccessibleName(self.tr("Web pages that may call it"))
+        self.origins.editingFinished.connect(self._on_origins)
+        self.at_start = QCheckBox(self.tr("Start the server when Slipstream is opened"))
+        self.at_start.setChecked(settings.flag("server/at_start"))
+        self.at_start.toggled.connect(partial(settings.set, "server/at_start"))
+        self.load_on_request = QCheckBox(self.tr("Load the last pair when a request comes"))
+        self.load_on_request.setChecked(settings.flag("server/load_on_request"))
+        self.load_on_request.toggled.connect(partial(settings.set, "server/load_on_request"))
+        self.note = wrapped(theme, "", "muted")
+        settings.changed.connect(self._on_setting)
+        self._lay_out(Panel(theme))
+        self.refresh_note()
+
+    def _lay_out(self, panel: Panel) -> None:
+        key_row = QHBoxLayout()
+        for widget in (self.key, self.show_key, self.copy_key, self.make_key):
+            key_row.addWidget(widget)
+        form = QFormLayout()
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        form.setVerticalSpacing(M)
+        form.addRow(self.tr("Port"), self.port)
+        form.addRow("", self.network)
+        form.addRow(self.tr("Key"), key_row)
+        form.addRow(self.tr("Web pages"), self.origins)
+        form.addRow("", self.at_start)
+        form.addRow("", self.load_on_request)
+        panel.body.addLayout(form)
+        panel.body.addWidget(self.note)
+        panel.body.addStretch(1)
+        self.setWidget(panel)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setAccessibleName(self.tr("Options"))
+
+    def refresh_note(self) -> None:
+        words = self.tr("Changes apply at once; a running server starts again with them.")
+        if self._settings.flag("server/network"):
+            words = self.tr("Other devices reach it at {0}, with the key.").format(local_address()) + " " + words
+        self.note.say(words)
+
+    @Slot()
+    def _on_port(self) -> None:
+        self._settings.set("server/port", self.port.value())
+
+    @Slot(bool)
+    def _on_network(self, is_on: bool) -> None:
+        if is_on and not self._settings.text("server/key"):
+            self._on_new_key()  # first, so that no server ever listens wide without one
+        self._settings.set("server/network", is_on)
+        self.refresh_note()
+
+    @Slot()
+    def _on_key(self) -> None:
+        """A wide server keeps its key; what an HTTP header cannot carry is refused."""
+        text = self.key.text().strip()
+        is_wrong = any(not "!" <= c <= "~" for c in text) or (not text and self._settings.flag("server/network"))
+        if is_wrong:
+            self.key.setText(self._settings.text("server/key"))
+            self.note.say(self.tr("The key must be printable ASCII without blanks, and stays while others are let in."))
+            return
+        self._settings.set("server/key", text)
+
+    @Slot()
+    def _on_new_key(self) -> None:
+        self._settings.set("server/key", new_key())
+        self.key.setText(self._settings.text("server/key"))
+
+    @Slot(bool)
+    def _on_show_key(self, is_shown: bool) -> None:
+        self.key.setEchoMode(QLineEdit.EchoMode.Normal if is_shown else QLineEdit.EchoMode.Password)
+        self.show_key.setText(self.tr("Hide") if is_shown else self.tr("Show"))
+
+    @Slot()
+    def _on_copy_key(self) -> None:
+        QGuiApplication.clipboard().setText(self._settings.text("server/key"))
+
+    @Slot()
+    def _on_origins(self) -> None:
+        from slipstream.server.auth import check_origins
+
+        try:
+            checked = check_origins(self.origins.text().split())
+        except ValueError as error:
+            self.note.say(str(error))
+            return
+        self.origins.setText(" ".join(checked))
+        self._settings.set("server/origins", " ".join(checked))
+        self.refresh_note()
+
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        """Another window may have changed it."""
+        settings = self._settings
+        match key:
+            case "server/port":
+                self.port.setValue(settings.number(key))
+            case "server/network":
+                self.network.setChecked(settings.flag(key))
+            case "server/key":
+                self.key.setText(settings.text(key))
+            case "server/origins":
+                self.origins.setText(settings.text(key))
+            case "server/at_start":
+                self.at_start.setChecked(settings.flag(key))
+            case "server/load_on_request":
+                self.load_on_request.setChecked(settings.flag(key))
+            case _:
+                pass

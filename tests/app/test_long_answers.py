@@ -1,0 +1,114 @@
+"""A long answer when the theme changes: what is out of sight is let go first, and made anew a little at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.conftest import FAKE
+from fakes import FakeTokeniser
+from slipstream_app.models import chat_prompt
+from slipstream_app.screens.base import AppContext
+from slipstream_app.screens.chat import ChatScreen
+from slipstream_app.widgets.block import Away
+from slipstream_app.widgets.message import MessageWidget
+from slipstream_app.widgets.prose import Prose
+
+PARAGRAPH = "A paragraph with **bold** words, `code` and a [link](https://example.com). " * 3 + "\n\n"
+CODE = "```python\n" + "def f(x):\n    return x * 2\n" * 3 + "```\n\n"
+TEXT = (PARAGRAPH * 4 + CODE) * 12
+
+
+@pytest.fixture
+def screen(qtbot: QtBot, context: AppContext, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatScreen]:
+    monkeypatch.setattr(chat_prompt, "_open", lambda _: FakeTokeniser())
+    context.session.load(FAKE)
+    made = ChatScreen(context)
+    qtbot.addWidget(made)
+    made.resize(1000, 700)
+    made.show()
+    history = context.history
+    chat = history.create_chat("long")
+    question = history.add(chat, None, "user", "q").id
+    history.set_leaf(chat, history.add(chat, question, "assistant", TEXT).id)
+    made.open_chat(chat)
+    qtbot.waitUntil(lambda: bool(made.chats.path) and made.transcript.is_settled, timeout=60_000)
+    yield made
+    made.closing()
+    context.theme.set_scheme("system")
+    context.theme.set_zoom(100)
+
+
+def answer(screen: ChatScreen) -> MessageWidget:
+    widget = screen.transcript.widget_of(screen.chats.path[-1].id)
+    assert widget is not None
+    return widget
+
+
+def is_thin(widget: MessageWidget) -> bool:
+    return sum(isinstance(part, Away) for part in widget.parts) > 10
+
+
+def test_what_is_far_from_the_view_is_let_go_and_comes_back_when_it_is_scrolled_to(
+    qtbot: QtBot, screen: ChatScreen
+) -> None:
+    widget, transcript = answer(screen), screen.transcript
+    places = [(part.y(), part.height()) for part in widget.parts]
+    qtbot.waitUntil(lambda: is_thin(widget), timeout=60_000)
+    assert [(part.y(), part.height()) for part in widget.parts] == places
+    assert not isinstance(widget.parts[-1], Away), "the end is in sight"
+    assert isinstance(widget.parts[0], Away)
+    transcript.verticalScrollBar().setValue(0)
+    qtbot.waitUntil(lambda: not isinstance(widget.parts[0], Away), timeout=60_000)
+    qtbot.waitUntil(lambda: isinstance(widget.parts[-1], Away), timeout=60_000)
+    assert [(part.y(), part.height()) for part in widget.parts] == places
+
+
+def test_few_widgets_meet_the_new_style(qtbot: QtBot, screen: ChatScreen) -> None:
+    widget, theme = answer(screen), screen.app.theme
+    assert len(widget.parts) == 60
+    everything = len(QApplication.allWidgets())
+    met: list[int] = []
+    theme.changed.connect(lambda: met.append(len(QApplication.allWidgets())))
+    theme.set_scheme("dark")
+    assert met[0] < everything / 2
+    assert is_thin(widget)
+    assert any(not isinstance(part, Away) for part in widget.parts), "what is in sight stays"
+    qtbot.waitUntil(lambda: not any(isinstance(part, Away) and part.is_stale for part in widget.parts), timeout=60_000)
+    assert {part.palette().text().color().name() for part in widget._there} == {theme.css("text")}
+
+
+def test_what_is_selected_is_kept(screen: ChatScreen) -> None:
+    widget = answer(screen)
+    first = widget._there[0]
+    assert isinstance(first, Prose)
+    first.selectAll()
+    widget.let_go(10_000, 10_001)
+    assert widget.parts[0] is first
+
+
+def test_after_a_zoom_nothing_overlaps(qtbot: QtBot, screen: ChatScreen) -> None:
+    widget = answer(screen)
+    before = widget.height()
+    screen.app.theme.set_zoom(150)
+    qtbot.waitUntil(lambda: widget.height() > before, timeout=60_000)
+    qtbot.waitUntil(lambda: not any(isinstance(part, Away) and part.is_stale for part in widget.parts), timeout=60_000)
+    qtbot.waitUntil(lambda: screen.transcript.is_settled, timeout=60_000)
+    ends = [part.y() + part.height() for part in widget.parts]
+    assert all(end <= part.y() for end, part in zip(ends, widget.parts[1:], strict=False))
+
+
+def test_what_was_let_go_is_copied_and_found(screen: ChatScreen) -> None:
+    widget = answer(screen)
+    widget.copy_plain()
+    whole = QGuiApplication.clipboard().text()
+    widget.let_go(0, 100)
+    assert any(isinstance(part, Away) for part in widget.parts)
+    widget.copy_plain()
+    assert QGuiApplication.clipboard().text() == whole
+    widget.let_go(0, 100)
+    assert widget.find_text("return x")
