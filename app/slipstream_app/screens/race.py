@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QGridLayout, QScrollArea, QSizePolicy
 from slipstream.errors import SlipstreamError
 from slipstream.events import Loading, Status
 from slipstream.measure import report
+from slipstream.store import machine
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.models.conditions import Conditions
@@ -209,6 +210,8 @@ class RaceScreen(Screen):
         self._others = 0
         if clients := self.app.server.clients:
             self._marks.append(f"{clients} clients were connected")  # the report is in English
+        if (state := machine.busy()) is not None:  # heat and power are looked at while it runs
+            self._marks.append(f"this machine was {state} when the race began")
         for card in self.cards.values():
             card.clear()
         self.runner.start(self.plan(), info)

@@ -28,7 +28,7 @@ from slipstream.store.sizes import words
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("models", help="list, find, download, check and remove models")
-    actions = parser.add_subparsers(title="actions", metavar="", required=True)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     def action(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         made = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")

@@ -96,6 +96,7 @@ async def status(request: Request) -> Response:
     match backend.status:
         case Ready(model) | Working(model):
             facts = dataclasses.asdict(model) | {"drafters": [mode.value for mode in model.drafters]}
+            facts["modes"] = [*(["auto"] if model.drafters else []), *facts["drafters"], "lookup", "baseline"]
             del facts["path"]
         case _:
             facts = None

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -64,13 +65,14 @@ async def tags(request: Request) -> Response:
         info = backend.info()
     except SlipstreamError:
         return answer({"models": []})
+    size = sum(file.stat().st_size for file in Path(info.path).glob("*.safetensors"))
     made = datetime.fromtimestamp(backend.started_s, UTC).isoformat()
     listed = [
         {
             "name": name,
             "model": name,
             "modified_at": made,
-            "size": 0,
+            "size": size,
             "digest": hashlib.sha256(info.path.encode("utf-8", "surrogateescape")).hexdigest(),
             "details": _details(info),
         }
