@@ -258,7 +258,7 @@ def test_connected_clients_are_not_raced_beside(
 
 
 def test_a_busy_machine_marks_the_race(
-    qtbot: QtBot, screen: RaceScreen, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("slipstream.store.machine.busy", lambda: "busy (load 9.0)")
     engine.script = SAME

@@ -20,6 +20,7 @@ from slipstream.jobs import Inbox, Job
 from slipstream.measure.prompts import Question
 from slipstream.measure.race import Arm, Race, Run, Spread, as_json, race
 from slipstream.measure.report import as_json_text, as_markdown, differences, rows, trials, verdict_sentence
+from slipstream.measure.result import Answer
 from slipstream.measure.verdict import Verdict
 from slipstream.service import start
 from slipstream.types import Chat, Mode, Options, Text
