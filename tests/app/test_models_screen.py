@@ -244,6 +244,13 @@ def test_p20_gated_and_offline_have_their_own_way_out(
     assert context.banners.current.text == "Downloads need a connection."
 
 
+def test_an_error_does_not_follow_to_another_screen(screen: ModelsScreen, context: AppContext) -> None:
+    screen._on_trouble(InvalidRequest("there is no room"))
+    assert context.banners.current is not None
+    screen.left()
+    assert context.banners.current is None
+
+
 def test_a_refusal_is_said(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore, context: AppContext) -> None:
     visit(qtbot, screen)
     store.refuses = InvalidRequest("there is no room: 20 GB are needed, 3 GB are free")

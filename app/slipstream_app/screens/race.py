@@ -121,6 +121,8 @@ class RaceScreen(Screen):
                 card.hide()
                 card.deleteLater()
             self.cards = {mode: RaceArm(self.app.theme, mode) for mode in arms}
+            for card in self.cards.values():  # columns are as wide as each other, whatever is written in them
+                card.setSizePolicy(QSizePolicy.Policy.Ignored, card.sizePolicy().verticalPolicy())
         wide = max(1, (self.width() - 2 * L) // self.app.theme.px(ARM_WIDTH))
         count = max(1, len(self.cards))
         per_row = min(wide, count)
