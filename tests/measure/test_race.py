@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from fakes import INFO
-from slipstream.commands.race import table
+from slipstream.commands.race import _watching, table
 from slipstream.engine.engine import Pair, open_engine
 from slipstream.errors import InvalidRequest
 from slipstream.events import Delta, Done, Event, Failed, Finish, Margin, Prefill, Round, Timings
@@ -296,3 +296,12 @@ def test_the_table_fits_a_terminal_of_80_columns_and_one_trial_has_no_range() ->
     assert max(map(len, out.getvalue().splitlines())) <= 80
     assert rows(Race(arms, runs, 1))[1][1:3] == ["112.34", "11.86×"]
     assert trials(1) == "1 trial" and trials(3) == "median of 3 trials (lowest–highest)"
+
+
+def test_a_race_that_is_stopped_says_what_came_so_far() -> None:
+    out = StringIO()
+    timings = Timings(0, 0, 1, 3, 1, 0, 9, 8)
+    with pytest.raises(KeyboardInterrupt), _watching(Console(file=out, width=80), (Mode.BASELINE,)) as watch:
+        watch(QUESTIONS[0], Mode.BASELINE, 0, Done(Finish.LENGTH, timings, (1,)))
+        raise KeyboardInterrupt
+    assert "So far, tokens a second (runs): plain 4.00 (1). Nothing was compared." in out.getvalue()

@@ -96,8 +96,9 @@ def every_arm(info: ModelInfo) -> tuple[Mode, ...]:
 def arms_of(value: str | None, option: str = "--arms") -> tuple[Mode, ...]:
     if value is None:
         return ()
+    names = (name.strip().lower() for name in value.split(","))
     try:
-        modes = tuple(Mode(name.strip()) for name in value.split(","))
+        modes = tuple(Mode.BASELINE if name == NAMES[Mode.BASELINE] else Mode(name) for name in names)
     except ValueError as error:
         have = ", ".join(mode.value for mode in Mode if mode is not Mode.BASELINE)
         raise InvalidRequest(f"{option} must be of {have}, not {value!r}") from error
