@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[]
             return 2
         except KeyboardInterrupt:
             print("Stopped.", file=sys.stderr)
+            _leave_at_once(130)
             return 130
         except BrokenPipeError:  # whoever read our output has gone
             _stop_printing()
@@ -70,6 +71,15 @@ def _run(arguments: Sequence[str] | None, without_command: Callable[[], int] | N
         return without_command()
     parser.print_help()
     return 0
+
+
+def _leave_at_once(code: int) -> None:
+    """A second Ctrl-C does not wait for the engine's thread, and Python would end in the middle of its work."""
+    others = [each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
+    if others and threading.current_thread() is threading.main_thread():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 @contextmanager
