@@ -72,9 +72,10 @@ EXCLUDES = (
 # Qt as far as this app, pyqtgraph and the plugins below need it.
 QT_MODULES = frozenset(
     {"QtCore", "QtGui", "QtWidgets", "QtSvg", "QtSvgWidgets", "QtOpenGL", "QtOpenGLWidgets", "QtTest", "QtPrintSupport"}
+    | {"QtNetwork"}  # local sockets: one window for one data folder
 )
 # Frameworks that these link to without their having a Python module we use.
-QT_FRAMEWORKS = QT_MODULES | {"QtDBus", "QtNetwork"}
+QT_FRAMEWORKS = QT_MODULES | {"QtDBus"}
 QT_PLUGINS = frozenset(
     {
         "platforms/libqcocoa.dylib",

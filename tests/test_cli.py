@@ -400,7 +400,10 @@ def test_calibrate_measures_once_and_shows_it_again(run: Run, tmp_path: Path, mo
     assert code == 2
     assert "busy (load 9.0)" in error
     assert "--force" in error
-    assert run("calibrate", *model, "--show")[0] == 1
+    assert run("calibrate", *model, "--show")[:2] == (
+        1,
+        "nothing was measured on this machine; run: slipstream calibrate\n",
+    )
     code, out, _ = run("calibrate", *model, "--force", "--json")
     assert code == 0
     measured = json.loads(out)
@@ -435,3 +438,17 @@ def test_a_full_disk_behind_the_output_is_one_sentence() -> None:
         )
     assert ended.returncode == 1
     assert ended.stderr == "slipstream: the output: No space left on device; make room, or make it writable\n"
+
+
+def test_roofline_of_a_busy_machine_is_marked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("slipstream.engine.calibrate.REPEATS", 1)
+    monkeypatch.setattr("slipstream.store.machine.disturbance", lambda: "busy (load 9.0)")
+    model = ("--model", "./random", "--max-tokens", "2")
+    code, _, error = run("roofline", *model)
+    assert code == 2 and "with --force" in error
+    code, out, _ = run("roofline", *model, "--force")
+    assert code == 0 and "GB a second" in out
+    assert out.endswith(
+        "Unsure: this machine was busy (load 9.0) while it was measured, so all of these may be too low.\n"
+    )

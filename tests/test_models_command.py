@@ -55,6 +55,12 @@ def run(environment: dict[str, str], *arguments: str, status: int = 0) -> tuple[
     return out, err
 
 
+def test_a_search_without_a_hub_shows_the_catalogue_and_one_sentence(environment: dict[str, str]) -> None:
+    out, err = run(environment | {"HF_ENDPOINT": "http://127.0.0.1:9"}, "models", "search", "qwen3-8b")
+    assert out.startswith("Qwen3-8B  (Qwen/Qwen3-8B)\n")
+    assert err == ("slipstream: there is no connection to the hub, 127.0.0.1:9; check the network and try again\n")
+
+
 def test_a_model_from_search_to_removal(environment: dict[str, str], stub: StubHub, tmp_path: Path) -> None:
     out, _ = run(environment, "models", "search", "tiny")
     assert REPO in out

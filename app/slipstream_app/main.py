@@ -20,6 +20,7 @@ from slipstream_app.models.telemetry_history import TelemetryHistory
 from slipstream_app.models.training import Trainings
 from slipstream_app.screens.base import AppContext, Navigator
 from slipstream_app.settings import Settings
+from slipstream_app.single import FirstWindow, ask_first
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.banner import Banners
 from slipstream_app.windows.shell import Shell
@@ -55,6 +56,10 @@ def run(*, is_hidden: bool = False) -> int:
     app.setApplicationName("Slipstream")
     app.setOrganizationName("Slipstream")
     app.setQuitOnLastWindowClosed(False)
+    if ask_first(data_dir()):
+        print("Slipstream is open already; its window comes to the front.")
+        return 0
+    first = FirstWindow(data_dir(), app)
     log_file = log.start(data_dir() / "logs")
     settings = Settings()
     strings.install(app, settings.text("general/language"))
@@ -62,8 +67,10 @@ def run(*, is_hidden: bool = False) -> int:
     context = make_context(session, settings, data_dir())
     shell = Shell(context, log_file)
     shell.ended.connect(app.quit)
+    first.asked.connect(shell.show_window)
     shell.open(is_hidden=is_hidden)
     code = app.exec()
+    first.close()  # the next start is a window of its own
     is_clean = session.stop()
     context.trainings.closing()
     context.history.close()

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 
 from slipstream import __version__, log
 from slipstream.commands.output import can_say_everything
+from slipstream.commands.parser import Parser
 from slipstream.errors import SlipstreamError
 from slipstream.models.backend import prepare
 
@@ -31,6 +32,8 @@ def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[]
             print(f"slipstream: {error.message}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
+            print("Stopped.", file=sys.stderr)
+            _leave_at_once(130)
             return 130
         except BrokenPipeError:  # whoever read our output has gone
             _stop_printing()
@@ -54,7 +57,10 @@ def _run(arguments: Sequence[str] | None, without_command: Callable[[], int] | N
     # Before anything imports MLX.
     blas = prepare()
     parser = _parser()
-    args = parser.parse_args(arguments)
+    given = [*(sys.argv[1:] if arguments is None else arguments)]
+    if given[:1] == ["help"]:
+        given = [*given[1:], "--help"]
+    args = parser.parse_args(given)
     if args.version:
         print(_versions(str(blas) if blas else "MLX's own"))
         return 0
@@ -65,6 +71,15 @@ def _run(arguments: Sequence[str] | None, without_command: Callable[[], int] | N
         return without_command()
     parser.print_help()
     return 0
+
+
+def _leave_at_once(code: int) -> None:
+    """A second Ctrl-C does not wait for the engine's thread, and Python would end in the middle of its work."""
+    others = [each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
+    if others and threading.current_thread() is threading.main_thread():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 @contextmanager
@@ -92,13 +107,13 @@ def _parser() -> argparse.ArgumentParser:
     from slipstream.agents import commands as agents
     from slipstream.commands import benchmark, calibrate, doctor, generate, models, race, roofline, serve, train, verify
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="slipstream",
         description="Local language models, faster by speculative decoding. Without a command the window opens.",
     )
     parser.add_argument("--version", action="store_true", help="print versions and exit")
     parser.set_defaults(run=None)
-    commands = parser.add_subparsers(title="commands", metavar="")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for command in (generate, race, serve, models, train, calibrate, benchmark, roofline, verify, doctor):
         command.add_parser(commands)
     agents.add_parsers(commands)

@@ -121,7 +121,7 @@ class Unsteady(SlipstreamError):
     def __init__(self, state: str) -> None:
         super().__init__(
             f"this machine is {state}, so what is measured now would mislead; let it rest and try again, "
-            "or measure all the same with --force (force in the API)",
+            "or measure all the same with --force",
             state=state,
         )
 

@@ -102,7 +102,7 @@ class Choice:
 class Margin:
     """How clear a choice was, in units of logits."""
 
-    scale: float  # the largest of the row's logits by size, which rounding is relative to
+    scale: float  # the size of the likeliest tokens' logits, which rounding is relative to
     gap: float  # between the two best scores
     at_edge: bool  # a hair's breadth more or less of top-k, top-p or min-p would have changed the choice
 

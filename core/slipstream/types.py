@@ -187,7 +187,7 @@ class ModelInfo:
     vocabulary: int
     drafters: tuple[Mode, ...]  # loaded beside it, best first; LOOKUP and BASELINE always work
     dtype: str
-    quantisation: str  # "4-bit group 32", or "none"
+    quantisation: str  # "4-bit group 32", "4-bit group 32, computed in float32" where unpacked, or "none"
     end_ids: tuple[int, ...]
     max_batch: int = 1  # requests that share a round
     measured_as: str = ""  # the name under which its costs are kept (store/curves.py)

@@ -1620,6 +1620,14 @@
         <source>Load</source>
         <translation>Laden</translation>
     </message>
+    <message>
+        <source>{0}: {1} to download</source>
+        <translation>{0}: {1} herunterzuladen</translation>
+    </message>
+    <message>
+        <source>{0}: at least {1} to download</source>
+        <translation>{0}: mindestens {1} herunterzuladen</translation>
+    </message>
 </context>
 <context>
     <name>PairDetails</name>
@@ -1722,6 +1730,18 @@
     <message>
         <source>It fits up to {0} tokens.</source>
         <translation>Es passt bis {0} Tokens.</translation>
+    </message>
+    <message>
+        <source>Get about {0}</source>
+        <translation>Etwa {0} laden</translation>
+    </message>
+    <message>
+        <source>Get at least {0}</source>
+        <translation>Mindestens {0} laden</translation>
+    </message>
+    <message>
+        <source>How much memory it takes is known once the hub was asked for its layout.</source>
+        <translation>Wie viel Speicher es braucht, ist bekannt, sobald der Hub nach seinem Aufbau gefragt wurde.</translation>
     </message>
 </context>
 <context>

@@ -185,14 +185,15 @@ def test_opencode_writes_where_most_counts(tmp_path: Path) -> None:
         assert change.path == folder / name
 
 
-@pytest.mark.parametrize(("mode", "after"), [(None, "acceptEdits"), ("auto", "acceptEdits"), ("plan", "plan")])
+@pytest.mark.parametrize(("mode", "after"), [(None, "default"), ("auto", "default"), ("acceptEdits", "acceptEdits")])
 def test_claude_code_keeps_a_permission_mode_that_works(mode: str | None, after: str, place: Place) -> None:
     path = place.home / SETTINGS
     path.parent.mkdir()
     path.write_text(json.dumps({"permissions": {"defaultMode": mode}} if mode else {}), "utf-8")
     change = AGENTS["claude-code"].plan(ServerAddress(), ModelCard("m", 131_072), place)
     assert json.loads(change.changes[0].after or "")["permissions"]["defaultMode"] == after
-    assert change.notes == ()
+    # What does more than name the server is said.
+    assert [note.code for note in change.notes] == ["asks_first"] * (mode != after) + ["less_traffic"]
 
 
 def test_notes_warn_of_what_would_not_work(place: Place) -> None:
@@ -200,7 +201,7 @@ def test_notes_warn_of_what_would_not_work(place: Place) -> None:
     path.parent.mkdir()
     path.write_text('{"env": {"ANTHROPIC_API_KEY": "sk-ant-0123456789"}}', "utf-8")
     change = AGENTS["claude-code"].plan(ServerAddress(), ModelCard("m", 8192), place)
-    assert [note.code for note in change.notes] == ["small_context", "two_keys"]
+    assert [note.code for note in change.notes] == ["small_context", "two_keys", "asks_first", "less_traffic"]
     (place.home / ".codex").mkdir()
     (place.home / ".codex" / "config.toml").write_text('profile = "work"\n[profiles.work]\nmodel = "x"\n', "utf-8")
     change = AGENTS["codex"].plan(ServerAddress(), ModelCard("m"), place)

@@ -78,6 +78,12 @@ def test_pairs_are_listed_with_their_fit_in_words(qtbot: QtBot, screen: ModelsSc
     assert cell(screen, "small", PEAK) == "unknown"
 
 
+def test_a_short_model_fits_at_its_own_length(qtbot: QtBot, screen: ModelsScreen) -> None:
+    visit(qtbot, screen)
+    choose(screen, "built in")
+    assert screen.details.fit_words.text().startswith("Fits at 8,192 tokens")
+
+
 def test_the_bar_follows_the_context(qtbot: QtBot, screen: ModelsScreen) -> None:
     visit(qtbot, screen)
     choose(screen, "qwen")
@@ -204,7 +210,8 @@ def test_a_pair_that_is_not_here_can_be_checked_before_it_is_fetched(
     choose(screen, "glm")
     assert not screen.details.check.isVisible()  # its weights alone are too large
     choose(screen, "small")
-    assert "not known" in screen.details.fit_words.text()
+    assert "once the hub was asked" in screen.details.fit_words.text()
+    assert screen.details.get.text() == "Get about 5.0 GB"  # model and drafter: both are fetched
     store.refuses = InvalidRequest("there is no connection to the hub")
     screen.details.check.click()
     qtbot.waitUntil(lambda: screen.app.banners.current is not None, timeout=5000)
@@ -235,6 +242,13 @@ def test_p20_gated_and_offline_have_their_own_way_out(
     assert not screen.downloads.cards["b/offline"].page.isVisible()
     assert context.banners.current is not None
     assert context.banners.current.text == "Downloads need a connection."
+
+
+def test_an_error_does_not_follow_to_another_screen(screen: ModelsScreen, context: AppContext) -> None:
+    screen._on_trouble(InvalidRequest("there is no room"))
+    assert context.banners.current is not None
+    screen.left()
+    assert context.banners.current is None
 
 
 def test_a_refusal_is_said(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore, context: AppContext) -> None:

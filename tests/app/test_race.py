@@ -57,6 +57,12 @@ def by_mode(fast: tuple[str, ...], slow: tuple[str, ...]) -> Says:
 SAME = by_mode(("abc", "def", "ghi"), tuple("abcdefghi"))
 
 
+@pytest.fixture(autouse=True)
+def _calm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else this machine does while the tests run."""
+    monkeypatch.setattr("slipstream.store.machine.busy", lambda: None)
+
+
 def run(qtbot: QtBot, screen: RaceScreen) -> None:
     screen.toggle()
     assert screen.runner.is_running
@@ -249,6 +255,16 @@ def test_connected_clients_are_not_raced_beside(
     assert screen.result.plan.marks[0] == "1 clients were connected"
     assert "clients were connected" in screen.verdict.marked.text()
     assert "Marked: 1 clients were connected" in screen.report_text(as_json=False)
+
+
+def test_a_busy_machine_marks_the_race(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slipstream.store.machine.busy", lambda: "busy (load 9.0)")
+    engine.script = SAME
+    run(qtbot, screen)
+    assert screen.result is not None
+    assert screen.result.plan.marks[0] == "this machine was busy (load 9.0) when the race began"
 
 
 def test_requests_that_come_in_between_mark_the_race(

@@ -12,7 +12,7 @@ from app.scripted_store import GB, ScriptedStore
 from slipstream.errors import SlipstreamError
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.models.pairs import Missing, PairRow, Shelf
-from slipstream_app.models.suggest import Size, estimate, found_here, suggested
+from slipstream_app.models.suggest import Size, Sure, download_of, estimate, found_here, suggested
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.onboarding import OnboardingScreen
 
@@ -39,6 +39,19 @@ ROWS = [
 def test_a_size_is_told_by_parameters_and_bits(title: str, bits: str, expected: float | None) -> None:
     size = estimate(known(title, bits))
     assert (None if size is None else round(size / GB, 2)) == expected
+
+
+def test_a_download_is_all_that_it_queues() -> None:
+    row = known("X-8B 8-bit + DSpark", "8-bit", int(4.7 * GB))
+    assert download_of(row) == (estimate(row), Sure.ABOUT)
+    assert round(download_of(row)[0] / GB, 1) == 13.5  # pyright: ignore[reportOptionalSubscript]
+    nameless = replace(row, missing=(Missing("m", None), Missing("d", None)))
+    assert download_of(nameless) == (estimate(nameless), Sure.AT_LEAST)
+    whole = replace(row, missing=(Missing("m", 8 * GB), Missing("d", GB)))
+    assert download_of(whole) == (9 * GB, Sure.EXACT)
+    half = replace(row, shelf=Shelf.ON_MAC, bytes=8 * GB, missing=(Missing("d", GB),))
+    assert download_of(half) == (GB, Sure.EXACT)
+    assert download_of(replace(half, missing=(Missing("d", None),))) is None
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,16 @@ def test_margins_are_in_units_of_logits() -> None:
     assert margin.scale == np.abs(np.array(logits)).max()
 
 
+def test_the_scale_of_a_margin_is_that_of_the_likeliest_tokens() -> None:
+    logits = mx.concatenate([mx.array([[5.0, 4.2, -float("inf")]]), mx.full((1, 30), 1.0), mx.full((1, 2), -60.0)], 1)
+    chooser = Chooser(Options(margins=True), logits.shape[-1], (0,))
+    (margin,) = chooser.margins(chooser.decide(logits, NOTHING, 1), 1)
+    assert margin.scale == 5.0
+    few = Chooser(Options(margins=True), 3, (0,))
+    (margin,) = few.margins(few.decide(logits[:, :3], NOTHING, 1), 1)
+    assert margin.scale == 5.0
+
+
 def test_equal_best_logits_have_no_gap() -> None:
     chooser = Chooser(Options(margins=True), 3, (0,))
     (margin,) = chooser.margins(chooser.decide(mx.array([[28.25, 28.25, 1.0]]), NOTHING, 1), 1)

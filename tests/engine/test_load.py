@@ -11,7 +11,7 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from slipstream.engine.load import Precision, load_drafter, load_target, quantisation_of
+from slipstream.engine.load import Precision, load_drafter, load_target, precision_of, quantisation_of
 from slipstream.errors import ModelIncomplete, ModelNotFound, SlipstreamError, UnsupportedModel
 from slipstream.models.host import ints
 from slipstream.models.tokeniser import Tokeniser
@@ -64,6 +64,10 @@ def test_a_whole_folder_loads(folder: Path) -> None:
     target = load_target(folder, Precision())
     assert (target.vocabulary, target.hidden_size, target.layer_count) == (260, 64, 4)
     assert quantisation_of(target.model) == "none"
+    assert precision_of(target.model, folder, "float32") == "none"
+    config = json.loads((folder / "config.json").read_text()) | {"quantization": {"bits": 4, "group_size": 32}}
+    (folder / "config.json").write_text(json.dumps(config))  # as of a model that was unpacked for a CPU
+    assert precision_of(target.model, folder, "float32") == "4-bit group 32, computed in float32"
 
 
 def test_no_folder_at_all(tmp_path: Path) -> None:

@@ -5,18 +5,22 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from fakes import INFO
+from slipstream.commands.race import _watching, table
 from slipstream.engine.engine import Pair, open_engine
 from slipstream.errors import InvalidRequest
 from slipstream.events import Delta, Done, Event, Failed, Finish, Margin, Prefill, Round, Timings
 from slipstream.jobs import Inbox, Job
 from slipstream.measure.prompts import Question
-from slipstream.measure.race import as_json, race
-from slipstream.measure.report import as_json_text, as_markdown, differences, rows, verdict_sentence
+from slipstream.measure.race import Arm, Race, Run, Spread, as_json, race
+from slipstream.measure.report import as_json_text, as_markdown, differences, rows, trials, verdict_sentence
+from slipstream.measure.result import Answer
 from slipstream.measure.verdict import Verdict
 from slipstream.service import start
 from slipstream.types import Chat, Mode, Options, Text
@@ -277,3 +281,27 @@ def test_whoever_watches_can_end_the_race() -> None:
     with answering(engine) as inbox, pytest.raises(KeyboardInterrupt):
         race(inbox, QUESTIONS, MODES, Options(), dtype="float32", watch=stop)
     assert [mode for _, mode in engine.asked] == [Mode.BASELINE, Mode.DSPARK]
+
+
+def test_the_table_fits_a_terminal_of_80_columns_and_one_trial_has_no_range() -> None:
+    spread = Spread(112.34, 110.11, 113.4)
+    ratio = Spread(11.86, 11.5, 12.01)
+    kinds = {"code": 1.8, "maths": 12.02, "chat": 1.21}
+    arms = (Arm(Mode.BASELINE, spread, None, {}, 1.0, ()), Arm(Mode.DSPARK, spread, ratio, kinds, 3.21, ()))
+    questions = [Question(kind, kind) for kind in kinds]
+    runs = tuple(Run(each, Mode.DSPARK, 0, Answer()) for each in questions)
+    out = StringIO()
+    Console(file=out, width=80).print(table(Race(arms, runs, 3)))
+    assert "…" not in out.getvalue() and "(110.11–113.40)" in out.getvalue() and "Identical" in out.getvalue()
+    assert max(map(len, out.getvalue().splitlines())) <= 80
+    assert rows(Race(arms, runs, 1))[1][1:3] == ["112.34", "11.86×"]
+    assert trials(1) == "1 trial" and trials(3) == "median of 3 trials (lowest–highest)"
+
+
+def test_a_race_that_is_stopped_says_what_came_so_far() -> None:
+    out = StringIO()
+    timings = Timings(0, 0, 1, 3, 1, 0, 9, 8)
+    with pytest.raises(KeyboardInterrupt), _watching(Console(file=out, width=80), (Mode.BASELINE,)) as watch:
+        watch(QUESTIONS[0], Mode.BASELINE, 0, Done(Finish.LENGTH, timings, (1,)))
+        raise KeyboardInterrupt
+    assert "So far, tokens a second (runs): plain 4.00 (1). Nothing was compared." in out.getvalue()

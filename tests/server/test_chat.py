@@ -312,6 +312,24 @@ def test_unknown_fields_are_named_once_in_the_log_without_their_values(caplog: p
     assert "secret" not in caplog.text
 
 
+def test_unknown_fields_are_named_to_the_client() -> None:
+    with serving() as served:
+        whole = post(served.url, "/v1/chat/completions", chat_body(tempreture=1, slipstream={"max_draft": 2, "mod": 1}))
+        assert whole.headers["x-slipstream-ignored"] == "slipstream.mod, tempreture"
+        assert whole.json()["slipstream"]["ignored"] == ["slipstream.mod", "tempreture"]
+        streamed = post(served.url, "/v1/chat/completions", chat_body(tempreture=1, stream=True))
+        assert streamed.headers["x-slipstream-ignored"] == "tempreture"
+        assert '"ignored":["tempreture"]' in streamed.text
+        many = post(served.url, "/v1/chat/completions", chat_body(**{f"f{n}\n": n for n in range(12)}))
+        assert many.headers["x-slipstream-ignored"].endswith("f9\\n, and 2 more")
+        known = post(served.url, "/v1/chat/completions", chat_body(slipstream={"max_draft": 2}))
+        assert "x-slipstream-ignored" not in known.headers and "ignored" not in known.json()["slipstream"]
+        message = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}], "tempreture": 1}
+        anthropic = post(served.url, "/v1/messages", message)
+        assert anthropic.headers["x-slipstream-ignored"] == "tempreture"
+        assert anthropic.json()["slipstream"]["ignored"] == ["tempreture"]
+
+
 def test_p15_too_long_is_an_error() -> None:
     with serving() as served:
         prompt = "password" + "x" * (9000 - len("[user][assistant]") - len("password"))

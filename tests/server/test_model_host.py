@@ -211,7 +211,9 @@ def test_idle_time_unloads_but_not_a_pinned_model() -> None:
         assert hosted.host.loaded == "first"
         for body in ({}, {"seconds": -1}, {"seconds": "soon"}):
             assert post(hosted.url, "/admin/keep-alive", body).status_code == 400
-        assert post(hosted.url, "/admin/pin", {}).status_code == 400
+        assert post(hosted.url, "/admin/pin", {"pinned": "no"}).status_code == 400
+        assert post(hosted.url, "/admin/keep-alive", {"keep_alive": "5m"}).json() == {"ok": True}
+        assert get(hosted.url, "/admin/models").json()["keep_alive_s"] == 300
 
 
 def test_ollamas_keep_alive_is_for_the_model_that_answers_until_the_next_request() -> None:

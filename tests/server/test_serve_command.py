@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -19,6 +20,7 @@ import pytest
 
 from server.requests import get, post
 from slipstream.server import commands
+from slipstream.store.neighbour import next_port
 
 PROGRAM = textwrap.dedent("""
     import argparse, dataclasses, sys
@@ -80,7 +82,8 @@ def test_it_says_how_to_connect_and_stops_cleanly(number: signal.Signals) -> Non
         found = re.search(r"fake-model is ready at (http://127\.0\.0\.1:\d+)", told)
         assert found is not None
         url = found[1]
-        assert f'base_url="{url}/v1"' in told and f"ANTHROPIC_BASE_URL={url}" in told
+        assert f"OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=any" in told
+        assert f"ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any" in told
         assert get(url, "/health").json()["status"] == "ok"
         began = time.monotonic()
         program.send_signal(number)
@@ -125,14 +128,34 @@ def test_wide_makes_a_key_and_shows_it_once() -> None:
         (["--allow-origin", "*"], "is not an origin"),
         (["--host", "192.0.2.1", "--api-key", "k"], "192.0.2.1"),
         (["--model", "gone", "--port", "0"], "there is no model named gone"),
-        (["--port", "99999"], "--port"),
+        (["--port", "99999"], "--port must be from 0 to 65535, not 99999"),
+        (["--max-queue", "0"], "--max-queue must be at least 1, not 0"),
     ],
 )
 def test_what_cannot_be_served_is_one_sentence(arguments: list[str], sentence: str) -> None:
     with start(*arguments) as program:
         _, err = program.communicate(timeout=20)
-    assert program.returncode == 1 and sentence in err and "Traceback" not in err
+    assert program.returncode == 2 and sentence in err and "Traceback" not in err
     assert err.count("\n") == 1
+
+
+def test_a_second_server_is_told_who_has_the_port() -> None:
+    with start("--port", "0") as program:
+        found = re.search(r"ready at http://127\.0\.0\.1:(\d+)", read_until(program, "ANTHROPIC_BASE_URL"))
+        assert found is not None
+        port = int(found[1])
+        with start("--port", str(port)) as second:
+            _, err = second.communicate(timeout=20)
+    assert err == (
+        "slipstream serve: Slipstream already serves there; use that one, or start another with "
+        f"--port {next_port(port)}\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(0)
+        port = other.getsockname()[1]
+        with start("--port", str(port)) as second:
+            _, err = second.communicate(timeout=20)
+    assert f"port {port} on 127.0.0.1 cannot be used" in err and f"--port {next_port(port)}" in err
 
 
 def test_a_tokeniser_that_cannot_be_read_is_an_error_and_no_crash() -> None:

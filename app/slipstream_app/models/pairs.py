@@ -86,10 +86,12 @@ class PairFit:
     limit: int = 0
     limit_name: str = ""
     longest_context: int = 0
+    loading: int = 0  # beside the weights, before there is a context
 
     @property
     def total(self) -> int:
-        return self.target + self.drafter + self.cache + self.working
+        """At the worst moment, as `slipstream models fit` counts it."""
+        return self.target + self.drafter + max(self.cache + self.working, self.loading)
 
 
 @dataclass(frozen=True, slots=True)

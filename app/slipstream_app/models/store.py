@@ -131,6 +131,7 @@ class CoreStore:
             limit.bytes,
             limit.kind,
             told.longest_context,
+            told.loading,
         )
 
     def look_up(self, row: PairRow) -> None:

@@ -21,11 +21,30 @@ class Size(StrEnum):
     LARGE = "large"
 
 
+class Sure(StrEnum):
+    """How well the size of a download is known."""
+
+    EXACT = "exact"
+    ABOUT = "about"
+    AT_LEAST = "at least"  # a part of it has a size that nobody published
+
+
 @dataclass(frozen=True, slots=True)
 class Suggestion:
     row: PairRow
     size: Size
     bytes: int  # to be fetched, estimated where nobody knows
+    sure: Sure = Sure.ABOUT
+
+
+def download_of(row: PairRow) -> tuple[int, Sure] | None:
+    """Bytes of all that fetching a pair queues. None: nobody knows, not even about."""
+    known = sum(half.bytes or 0 for half in row.missing)
+    if all(half.bytes is not None for half in row.missing):
+        return known, Sure.EXACT
+    if row.shelf is not Shelf.SUGGESTED or (size := estimate(row)) is None:
+        return (known, Sure.AT_LEAST) if known else None
+    return size, Sure.ABOUT if all(half.bytes is not None for half in row.missing[1:]) else Sure.AT_LEAST
 
 
 def found_here(rows: Sequence[PairRow]) -> list[PairRow]:
@@ -46,7 +65,8 @@ def suggested(rows: Sequence[PairRow], memory: int) -> list[Suggestion]:
     out: list[Suggestion] = []
     for size, (row, count) in chosen.items():
         if all(row is not one.row for one in out):
-            out.append(Suggestion(row, size, count))
+            found = download_of(row)
+            out.append(Suggestion(row, size, count, found[1] if found is not None else Sure.ABOUT))
     return out
 
 

@@ -432,6 +432,9 @@ class ModelsScreen(Screen):
 
     def left(self) -> None:
         self._fit_timer.stop()
+        shown = self.app.banners.current
+        if shown is not None and shown.key == "models" and shown.kind is Kind.ERROR:
+            self.app.banners.dismiss("models")  # elsewhere it would seem to be about that screen
 
     def closing(self) -> None:
         self._fit_timer.stop()

@@ -25,7 +25,7 @@ from slipstream_app.models.pairs import OpenStore, PairRow
 from slipstream_app.models.self_test import SelfTest
 from slipstream_app.models.sizes import size_text
 from slipstream_app.models.store import open_store
-from slipstream_app.models.suggest import Size, Suggestion, found_here, suggested
+from slipstream_app.models.suggest import Size, Suggestion, Sure, found_here, suggested
 from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.theme import XL, L, M, S
@@ -202,7 +202,12 @@ class OnboardingScreen(Screen):
             self._offer(row, row.title, self.tr("Found on this machine, no download. {0}").format(size).rstrip())
         names = {Size.FAST: self.tr("Fast"), Size.BALANCED: self.tr("Balanced"), Size.LARGE: self.tr("Large")}
         for one in suggested(rows, self._machine.gpu_bytes):
-            note = self.tr("{0}: about {1} to download").format(names[one.size], size_text(one.bytes))
+            words = {
+                Sure.EXACT: self.tr("{0}: {1} to download"),
+                Sure.ABOUT: self.tr("{0}: about {1} to download"),
+                Sure.AT_LEAST: self.tr("{0}: at least {1} to download"),
+            }
+            note = words[one.sure].format(names[one.size], size_text(one.bytes))
             self._offer(one, one.row.title, note)
 
     @Slot(int)

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QGridLayout, QScrollArea, QSizePolicy
 from slipstream.errors import SlipstreamError
 from slipstream.events import Loading, Status
 from slipstream.measure import report
+from slipstream.store import machine
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.models.conditions import Conditions
@@ -120,6 +121,8 @@ class RaceScreen(Screen):
                 card.hide()
                 card.deleteLater()
             self.cards = {mode: RaceArm(self.app.theme, mode) for mode in arms}
+            for card in self.cards.values():  # columns are as wide as each other, whatever is written in them
+                card.setSizePolicy(QSizePolicy.Policy.Ignored, card.sizePolicy().verticalPolicy())
         wide = max(1, (self.width() - 2 * L) // self.app.theme.px(ARM_WIDTH))
         count = max(1, len(self.cards))
         per_row = min(wide, count)
@@ -209,6 +212,8 @@ class RaceScreen(Screen):
         self._others = 0
         if clients := self.app.server.clients:
             self._marks.append(f"{clients} clients were connected")  # the report is in English
+        if (state := machine.busy()) is not None:  # heat and power are looked at while it runs
+            self._marks.append(f"this machine was {state} when the race began")
         for card in self.cards.values():
             card.clear()
         self.runner.start(self.plan(), info)

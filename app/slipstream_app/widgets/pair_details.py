@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QLayout, QLayoutItem, QScrollArea, QWidget
 
 from slipstream_app.models.pairs import CONTEXTS, FitWord, PairFit, PairRow, Shelf
 from slipstream_app.models.sizes import size_text
+from slipstream_app.models.suggest import Sure, download_of
 from slipstream_app.theme import S, Theme
 from slipstream_app.widgets.pair_table import parts_of
 from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
@@ -55,7 +56,7 @@ class PairDetails(QScrollArea):
         self.name.say(row.title)
         self.problem.say(row.problem)
         self.problem.setVisible(bool(row.problem))
-        self._show_fit(fit, context)
+        self._show_fit(row, fit, min(context, row.context or context))
         self.facts.say("\n".join(row.facts))
         self.facts.setVisible(bool(row.facts))
         # A pair whose drafter is missing can be loaded without it.
@@ -64,8 +65,7 @@ class PairDetails(QScrollArea):
         self.load.setText(self.tr("Unload") if is_loaded else self.tr("Load"))
         set_role(self.load, "" if is_loaded else "primary")
         self.get.setVisible(bool(row.missing) and not row.problem)
-        known = sum(half.bytes for half in row.missing if half.bytes is not None)
-        self.get.setText(self.tr("Get {0}").format(size_text(known)) if known else self.tr("Get"))
+        self.get.setText(self._get_words(row))
         is_too_large = fit is not None and fit.word is FitWord.TOO_LARGE
         set_role(self.get, "primary" if row.shelf is Shelf.SUGGESTED and not is_too_large else "")
         self.get.setEnabled(can_get)
@@ -78,11 +78,27 @@ class PairDetails(QScrollArea):
         self.delete.setVisible(row.is_removable and not is_loaded)
         self.delete.setEnabled(self.removal.plan is None)
 
-    def _show_fit(self, fit: PairFit | None, context: int) -> None:
+    def _get_words(self, row: PairRow) -> str:
+        found = download_of(row)
+        if found is None:
+            return self.tr("Get")
+        words = {
+            Sure.EXACT: self.tr("Get {0}"),
+            Sure.ABOUT: self.tr("Get about {0}"),
+            Sure.AT_LEAST: self.tr("Get at least {0}"),
+        }
+        return words[found[1]].format(size_text(found[0]))
+
+    def _show_fit(self, row: PairRow, fit: PairFit | None, context: int) -> None:
         is_known = fit is not None and fit.word is not FitWord.UNKNOWN
         self.bar.setVisible(is_known)
         if fit is None:
             self.fit_words.say(self.tr("Working out how much memory it takes…"), "muted")
+            return
+        if not is_known and row.shelf is Shelf.SUGGESTED and not row.problem:
+            self.fit_words.say(
+                self.tr("How much memory it takes is known once the hub was asked for its layout."), "muted"
+            )
             return
         if not is_known:
             self.fit_words.say(self.tr("How much memory it takes is not known before it is loaded."), "muted")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from slipstream_app.theme import M, Theme
@@ -36,6 +37,12 @@ class Palette(QDialog):
         self.move(corner.x() + (window.width() - width) // 2, corner.y() + self._theme.px(64))
         self.show()
         self.found.open()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        painter = QPainter(self)
+        painter.setPen(self._theme.color("border"))
+        painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
     @Slot(object)
     def _run(self, entry: Entry) -> None:

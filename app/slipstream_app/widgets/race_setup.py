@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from slipstream.measure.prompts import DEFAULT, Question
 from slipstream.types import Mode, ModelInfo, Options
 from slipstream_app.models.race import RacePlan
-from slipstream_app.theme import XS, M, S, Theme
+from slipstream_app.theme import XS, M, Theme
 from slipstream_app.widgets.panel import Panel, Words, button, set_role
 from slipstream_app.widgets.race_arm import arm_name
 
@@ -60,7 +60,7 @@ class RaceSetup(Panel):
         self._arm_row.addWidget(Words(theme, self.tr("Arms"), "muted", scale=0.9))
         self._arm_row.addStretch(1)
         self._arm_row.addWidget(self.thinking)
-        self._arm_row.addSpacing(S)
+        self._arm_row.addSpacing(M)
         self._arm_row.addWidget(self.start)
         order = self.tr("Interleaved: the order rotates, so no arm always runs on a warmer machine. One warm-up each.")
         self.body.addLayout(self._fields)

@@ -6,6 +6,7 @@ What it needs was measured with 2.1.332 (docs: code.claude.com/docs/en/settings 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from slipstream.agents import client, write
@@ -27,6 +28,8 @@ NAME: str = "claude-code"
 TITLE: str = "Claude Code"
 INSTALL: str = "npm install -g @anthropic-ai/claude-code"
 ROOM_NEEDED = 65_536  # the first turn alone is 12 to 24 thousand tokens
+TRAFFIC = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"
+ASKS = "default"  # before each edit and command: the least that works, and what goes on unasked is the user's to say
 TOOLS = ("Read", "Bash(cat *)")  # all that the test may do
 
 
@@ -38,7 +41,8 @@ def plan(server: ServerAddress, model: ModelCard, place: Place) -> Plan:
     path = _settings_path(place)
     settings = [Setting(("env", name), value) for name, value in _env(server, model).items()]
     settings.append(Setting(("permissions", "defaultMode"), choose=_mode))
-    return draw_up(NAME, [Wanted(path, "json", tuple(settings))], place, server, _notes(path, model))
+    drawn = draw_up(NAME, [Wanted(path, "json", tuple(settings))], place, server, _notes(path, model))
+    return drawn if drawn.is_empty else replace(drawn, notes=(*drawn.notes, *_besides(path)))
 
 
 def launcher(
@@ -89,7 +93,7 @@ def _env(server: ServerAddress, model: ModelCard) -> dict[str, str]:
         # Else it keeps 32000 tokens of the window free for an answer, and finds every prompt too long for a small one.
         "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(model.max_output),
         "CLAUDE_CODE_ATTRIBUTION_HEADER": "0",  # it would change the prompt's first line
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        TRAFFIC: "1",  # a look at the network, and a request for a title that waits for the model
         "CLAUDE_STREAM_IDLE_TIMEOUT_MS": str(IDLE_TIMEOUT_MS),
         "API_TIMEOUT_MS": str(REQUEST_TIMEOUT_MS),
     }
@@ -97,7 +101,7 @@ def _env(server: ServerAddress, model: ModelCard) -> dict[str, str]:
 
 def _mode(current: Json) -> Json:
     """Keep the user's. The client's default is "auto", which needs a safety check that only its maker's server does."""
-    return "acceptEdits" if current in (None, "auto") else current
+    return ASKS if current in (None, "auto") else current
 
 
 def _user_mode(path: Path) -> Json:
@@ -118,6 +122,21 @@ def _notes(path: Path, model: ModelCard) -> list[Note]:
     if read_json(path, ("env", "ANTHROPIC_API_KEY")):
         text = f"{path} also sets ANTHROPIC_API_KEY, which is then sent to this server beside its own key."
         notes.append(Note("two_keys", text))
+    return notes
+
+
+def _besides(path: Path) -> list[Note]:
+    """What is written that does more than name the server and the model."""
+    notes: list[Note] = []
+    if _user_mode(path) in (None, "auto"):
+        text = (
+            f"permissions.defaultMode becomes {ASKS!r}, so {TITLE} asks before edits and commands: its automatic "
+            "mode needs a check that only Anthropic's server does."
+        )
+        notes.append(Note("asks_first", text))
+    if read_json(path, ("env", TRAFFIC)) is None:
+        text = f"{TRAFFIC}=1 stops {TITLE}'s own updates, telemetry and titles; titles would wait for this model."
+        notes.append(Note("less_traffic", text))
     return notes
 
 

@@ -31,9 +31,11 @@ ACTIONS = {
 
 def add_parsers(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     agents = subparsers.add_parser("agents", help="set up a coding agent for this server")
-    names = agents.add_subparsers(dest="agent", metavar="{" + ",".join(AGENTS) + "}", required=True)
+    names = agents.add_subparsers(dest="agent", metavar="AGENT", required=True)
     for name, agent in AGENTS.items():
-        actions = names.add_parser(name, help=f"set up {agent.TITLE}").add_subparsers(dest="action", required=True)
+        actions = names.add_parser(name, help=f"set up {agent.TITLE}").add_subparsers(
+            dest="action", metavar="ACTION", required=True
+        )
         for action, text in ACTIONS.items():
             parser = actions.add_parser(action, help=text, description=f"{agent.TITLE}: {text}.")
             _add_options(parser, action)

@@ -14,7 +14,7 @@ from slipstream.commands.options import add_pair, add_sampling, comparing, servi
 from slipstream.commands.race import arms_of, every_arm
 from slipstream.errors import InvalidRequest
 from slipstream.events import Done, Event
-from slipstream.measure import bench
+from slipstream.measure import bench, report
 from slipstream.measure.prompts import DEFAULT, MORE, Question
 from slipstream.measure.report import NAMES
 from slipstream.measure.verdict import Verdict
@@ -93,9 +93,8 @@ def run(args: argparse.Namespace) -> int:
     console.print(_table(cells, args.trials))
     for cell in cells:
         if cell.prefill_tps:
-            console.print(
-                f"Behind {cell.context:,} tokens: prompts are read at {cell.prefill_tps:,.0f} tokens a second"
-            )
+            behind = f"Behind {cell.context:,} tokens" if cell.context else "At the beginning"
+            console.print(f"{behind}: prompts are read at {cell.prefill_tps:,.0f} tokens a second")
     for cell, same, both in bench.alone(cells):
         console.print(f"{cell.streams} at once, {cell.context:,} tokens: {same} of {both} say what they say alone")
     if args.markdown is not None:
@@ -110,7 +109,7 @@ SHOWN = ("streams", "context", "arm", "tok/s", "against plain", "verdict")  # wh
 
 def _table(cells: list[bench.Cell], trials: int) -> Table:
     heads, rows = bench.as_table(cells)
-    out = Table(title=f"median of {trials} trials (lowest–highest)")
+    out = Table(title=report.trials(trials))
     for head in SHOWN:
         out.add_column(head, justify="left" if head in ("arm", "verdict") else "right")
     for row in rows:

@@ -19,7 +19,7 @@ from slipstream.events import Done, Failed, Measured
 from slipstream.jobs import events_of
 from slipstream.measure.report import NAMES
 from slipstream.store import machine
-from slipstream.store.curves import curves_of
+from slipstream.store.curves import any_kept, curves_of
 from slipstream.types import Calibrate, Mode, ModelInfo
 
 
@@ -37,12 +37,15 @@ def run(args: argparse.Namespace) -> int:
     if not args.force and not args.show and (state := machine.disturbance()) is not None:
         raise Unsteady(state)  # the engine would say so too, after the load
     console = Console()
+    if args.show and not any_kept():  # before the load, which takes a while
+        print("nothing was measured on this machine; run: slipstream calibrate")
+        return 1
     with serving(args, (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
         info = engine.info
         if args.show:
             found = curves_of(info)
             if found is None:
-                console.print(f"{info.name} was not measured on this machine; run: slipstream calibrate")
+                print(f"{info.name} was not measured on this machine; run: slipstream calibrate")
                 return 1
             _say(console, info, found.curves, found.at_s, as_json=args.json)
             return 0
@@ -94,7 +97,9 @@ def _say(
 
 
 def _verification(curves: Curves) -> Table:
-    out = Table(title="milliseconds of one forward", title_justify="left")
+    out = Table(
+        title="milliseconds of one forward over so many tokens, behind a context of so many", title_justify="left"
+    )
     out.add_column("tokens", justify="right")
     for context in curves.contexts:
         out.add_column(f"behind {context:,}", justify="right")

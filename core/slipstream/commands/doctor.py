@@ -68,14 +68,20 @@ def _check_agents() -> Iterator[Finding]:
     from slipstream.agents.registry import AGENTS
 
     place = Place.here()
+    found = False
     for name, agent in AGENTS.items():
         is_set_up = journal.journal_path(name, place).exists()
         if client.locate(PROGRAMS.get(name, name), place) is not None:
             said = f"{agent.TITLE} is installed" + (" and set up for Slipstream" if is_set_up else "")
+            found = True
             yield Finding("agents", State.GOOD, said)
         elif is_set_up:
             remedy = f"install it ({agent.INSTALL}), or undo: slipstream agents {name} undo"
             yield Finding("agents", State.WARNING, f"{agent.TITLE} is set up for Slipstream but not installed", remedy)
+    if not found:
+        said = f"no coding agent is installed ({', '.join(agent.TITLE for agent in AGENTS.values())})"
+        remedy = "if you want one: " + ", or ".join(agent.INSTALL for agent in AGENTS.values())
+        yield Finding("agents", State.NOTE, said, f"{remedy}; then: slipstream agents NAME write")
 
 
 def _check_canary() -> Iterator[Finding]:

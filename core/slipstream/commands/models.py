@@ -28,7 +28,7 @@ from slipstream.store.sizes import words
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("models", help="list, find, download, check and remove models")
-    actions = parser.add_subparsers(title="actions", metavar="", required=True)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     def action(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         made = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
@@ -106,9 +106,15 @@ def _list(args: argparse.Namespace) -> int:
 def _search(args: argparse.Namespace) -> int:
     query = " ".join(args.query)
     known = catalog.default().search(query)
+    if not args.json:
+        for target in known:
+            _print_known(target)
+        sys.stdout.flush()  # the hub may take its time
     hits: list[hub.Hit] = []
     trouble = None
     if not args.offline:
+        if not args.json and sys.stderr.isatty():
+            print(f"asking {hub.host()}…", file=sys.stderr)
         try:
             hits = hub.search(query)
         except DownloadFailed as error:
@@ -117,14 +123,8 @@ def _search(args: argparse.Namespace) -> int:
         if trouble is not None and not known:
             raise trouble
         return print_indented({"catalogue": [plain(target) for target in known], "hub": [plain(hit) for hit in hits]})
-    for target in known:
-        print(f"{target.name}  ({target.repo})")
-        for bits, repo in (target.quants or {}).items():
-            print(f"    {bits:6} {repo}")
-        for drafter in target.drafters:
-            print(f"    + {drafter.repo}{expectation(drafter)}")
     if hits:
-        print("on the hub:" if known else "", end="\n" if known else "")
+        print(f"on the hub ({hub.host()}):")
         for hit in hits:
             marks = " ".join(mark for mark, is_so in (("MLX", hit.is_mlx), ("gated", hit.gated)) if is_so)
             print(f"    {hit.repo:60} {hit.downloads or 0:>10,} downloads  {marks}")
@@ -134,6 +134,14 @@ def _search(args: argparse.Namespace) -> int:
         print(f"nothing like {query!r} was found", file=sys.stderr)
         return NO
     return OK
+
+
+def _print_known(target: catalog.TargetEntry) -> None:
+    print(f"{target.name}  ({target.repo})")
+    for bits, repo in (target.quants or {}).items():
+        print(f"    {bits:6} {repo}")
+    for drafter in target.drafters:
+        print(f"    + {drafter.repo}{expectation(drafter)}")
 
 
 # -- rm and folders

@@ -96,6 +96,7 @@ class _Bars:
         self._tasks: dict[str, Any] = {}  # rich's own ids
         self._said = ""
         self._quarters = -1
+        self._wait_s = 0.0  # as last said; it counts down, so a longer one is another try
 
     def __call__(self, download: Download, state: State) -> None:
         from slipstream.store.download_state import Fetching, Finished, Looking, Retrying
@@ -108,6 +109,9 @@ class _Bars:
             case Retrying(progress, reason, wait_s):
                 if progress is not None:
                     self._show(download, progress)
+                if wait_s > self._wait_s:
+                    self._said = ""
+                self._wait_s = wait_s
                 self._say(f"{reason} (again in {wait_s:.0f} s)" if wait_s >= 1 else reason)
             case _:
                 if isinstance(state, Finished) and self._tasks:

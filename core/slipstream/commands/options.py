@@ -133,12 +133,27 @@ def add_sampling(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
     group = parser.add_argument_group("decoding")
     group.add_argument("--max-tokens", type=int, default=max_tokens, help="at most so many tokens (%(default)s)")
     group.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (%(default)s)")
-    group.add_argument("--top-p", type=float, default=1.0)
-    group.add_argument("--top-k", type=int, default=0)
-    group.add_argument("--min-p", type=float, default=0.0)
-    group.add_argument("--repetition-penalty", type=float, default=1.0)
-    group.add_argument("--presence-penalty", type=float, default=0.0)
-    group.add_argument("--frequency-penalty", type=float, default=0.0)
+    group.add_argument(
+        "--top-p", type=float, default=1.0, help="only the likeliest tokens that make up so much; 1: all (%(default)s)"
+    )
+    group.add_argument(
+        "--top-k", type=int, default=0, help="only so many of the likeliest tokens; 0: all (%(default)s)"
+    )
+    group.add_argument(
+        "--min-p", type=float, default=0.0, help="only tokens at least so likely against the likeliest (%(default)s)"
+    )
+    group.add_argument(
+        "--repetition-penalty",
+        type=float,
+        default=1.0,
+        help="above 1: less of what was said; prompt included (%(default)s)",
+    )
+    group.add_argument(
+        "--presence-penalty", type=float, default=0.0, help="off the logit of tokens the answer has (%(default)s)"
+    )
+    group.add_argument(
+        "--frequency-penalty", type=float, default=0.0, help="the same, for each time it has them (%(default)s)"
+    )
     group.add_argument(
         "--logit-bias", action="append", default=[], metavar="ID=BIAS", help="add BIAS to a token's logit; repeatable"
     )
@@ -305,8 +320,10 @@ def read_prompt(args: argparse.Namespace) -> str:
     if args.prompt_file is not None:
         try:
             text = args.prompt_file.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidRequest(f"{args.prompt_file} cannot be read ({error}); give a text file") from error
+        except OSError as error:
+            raise InvalidRequest(f"{args.prompt_file} cannot be read ({error.strerror}); give a text file") from error
+        except UnicodeDecodeError as error:
+            raise InvalidRequest(f"{args.prompt_file} is no text in UTF-8; give a text file") from error
     else:
         text = args.prompt
     if not text or not text.strip():

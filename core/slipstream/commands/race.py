@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from statistics import fmean
 
 from rich.columns import Columns
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
@@ -20,6 +21,7 @@ from slipstream.measure import report
 from slipstream.measure.prompts import DEFAULT, Question
 from slipstream.measure.report import NAMES
 from slipstream.measure.verdict import Verdict
+from slipstream.store import machine
 from slipstream.types import Mode, ModelInfo
 
 
@@ -28,7 +30,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--prompt", action="append", help="a question of your own; repeatable")
     parser.add_argument("--raw-prompt", action="store_true", help="the prompts as they are, without the chat template")
     parser.add_argument(
-        "--arms", help="modes to race against plain, such as dspark,lookup (default: every one, and auto)"
+        "--arms",
+        help="modes to race against plain, such as dspark,lookup (default: each drafter that is loaded, and auto; "
+        "lookup where there is no drafter)",
     )
     parser.add_argument("--trials", type=int, default=3, help="runs of each arm on each question (%(default)s)")
     parser.add_argument("--report", type=Path, help="write the result to a .json or .md file")
@@ -52,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
         console.print(
             f"[bold]{engine.info.name}[/] · {engine.info.dtype} · {engine.info.quantisation} · {chosen_words(args)}"
         )
+        state = machine.disturbance()
+        marks = [] if state is None else [f"this machine was {state} when the race began, so its speeds are unsure"]
         with _watching(console, modes) as watch:
             race = races.race(
                 engine.inbox,
@@ -65,10 +71,12 @@ def run(args: argparse.Namespace) -> int:
             )
     console.print(table(race))
     console.print(verdict_line(race))
+    for mark in marks:
+        console.print(f"[yellow]Marked[/]: {mark}.")
     if args.report is not None:
         try:
             write = report.as_json_text if args.report.suffix == ".json" else report.as_markdown
-            args.report.write_text(write(race, engine.info, chosen), encoding="utf-8")
+            args.report.write_text(write(race, engine.info, chosen, marks), encoding="utf-8")
         except OSError as error:
             raise InvalidRequest(f"{args.report} cannot be written ({error.strerror})") from error
         console.print(f"Report: {args.report}")
@@ -77,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 def chosen_words(args: argparse.Namespace) -> str:
     sampling = f"temperature {args.temperature:g}, seed {args.seed}" if args.temperature else "greedy"
-    return f"{sampling}, {args.max_tokens} tokens, {args.trials} trials"
+    return f"{sampling}, {args.max_tokens} tokens, {args.trials} trial{'s' * (args.trials != 1)}"
 
 
 def every_arm(info: ModelInfo) -> tuple[Mode, ...]:
@@ -88,8 +96,9 @@ def every_arm(info: ModelInfo) -> tuple[Mode, ...]:
 def arms_of(value: str | None, option: str = "--arms") -> tuple[Mode, ...]:
     if value is None:
         return ()
+    names = (name.strip().lower() for name in value.split(","))
     try:
-        modes = tuple(Mode(name.strip()) for name in value.split(","))
+        modes = tuple(Mode.BASELINE if name == NAMES[Mode.BASELINE] else Mode(name) for name in names)
     except ValueError as error:
         have = ", ".join(mode.value for mode in Mode if mode is not Mode.BASELINE)
         raise InvalidRequest(f"{option} must be of {have}, not {value!r}") from error
@@ -102,30 +111,37 @@ class _watching:  # noqa: N801 - used as a context manager, like a function
     def __init__(self, console: Console, modes: tuple[Mode, ...]) -> None:
         self._console = console
         self._modes = modes
-        self._live = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
+        self._live = Live(console=console, refresh_per_second=8) if console.is_terminal else None
         self._key: tuple[Question, int] | None = None
         self._panes: dict[Mode, _Pane] = {}
+        self._speeds: dict[Mode, list[float]] = {}
 
     def __enter__(self) -> races.Watch:
         if self._live is not None:
             self._live.start()
         return self._watch
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
+        if kind is KeyboardInterrupt and self._speeds:
+            means = [f"{NAMES[mode]} {fmean(each):.2f} ({len(each)})" for mode, each in self._speeds.items()]
+            self._console.print(f"So far, tokens a second (runs): {', '.join(means)}. Nothing was compared.")
 
     def _watch(self, question: Question, mode: Mode, trial: int, event: Event) -> None:
         if self._key != (question, trial):
             self._key, self._panes = (question, trial), {arm: _Pane() for arm in self._modes}
         pane = self._panes[mode]
         pane.note(event)
+        if isinstance(event, Done):
+            self._speeds.setdefault(mode, []).append(event.timings.decode_tps)
         if self._live is not None:
             width = max(30, self._console.width // min(len(self._modes), 2) - 2)
-            height = max(6, (self._console.height - 4) // -(-len(self._modes) // 2))
+            height = max(4, (self._console.height - 3) // -(-len(self._modes) // 2))
             panels = [pane.panel(NAMES[arm], width, height) for arm, pane in self._panes.items()]
-            title = Styled(f"{question.kind}, trial {trial + 1}: {question.text}", style="dim", overflow="ellipsis")
-            self._live.update(Columns([title, *panels], width=width))
+            words = " ".join(f"{question.kind}, trial {trial + 1}: {question.text}".split())
+            title = Styled(words, style="dim", overflow="ellipsis", no_wrap=True)
+            self._live.update(Group(title, Columns(panels, width=width)))
         elif isinstance(event, Done):
             self._console.print(
                 f"{question.kind:>6} trial {trial + 1} {NAMES[mode]:>7}: {event.timings.decode_tps:.2f} tok/s, "
@@ -165,11 +181,13 @@ class _Pane:
 
 
 def table(race: races.Race) -> Table:
-    out = Table(title=f"median of {race.trials} trials (lowest–highest)")
+    """Fits 80 columns: a range stands under its median."""
+    out = Table(title=report.trials(race.trials), box=None, padding=(0, 1, 0, 0))
     for name in report.heads(race):
-        out.add_column(name, justify="left" if name in ("arm", "verdict") else "right")
+        head = "tokens\nper round" if name == "tokens per round" else name
+        out.add_column(head, justify="left" if name in ("arm", "verdict") else "right")
     for row in report.rows(race):
-        out.add_row(*row)
+        out.add_row(*(cell.replace(" (", "\n(") for cell in row))
     return out
 
 

@@ -32,7 +32,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(args: argparse.Namespace) -> int:
-    if not args.force and (state := machine.disturbance()) is not None:
+    state = machine.disturbance()
+    if not args.force and state is not None:
         raise Unsteady(state)
     options = Options(max_tokens=args.max_tokens, ignore_eos=True)
     with serving(args, (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
@@ -46,16 +47,25 @@ def run(args: argparse.Namespace) -> int:
                 case _:
                     pass
         if not curves.bandwidth:
-            raise SlipstreamError("the bandwidth could not be measured in time; try again when the machine is at rest")
+            raise SlipstreamError("nothing was measured: the model was unloaded meanwhile")
         modes = (Mode.BASELINE, *every_arm(engine.info))
         race = races.race(engine.inbox, DEFAULT, modes, options, dtype=engine.info.dtype, trials=1, warm_up=True)
     lengths = [run.answer.timings.prompt_tokens + args.max_tokens // 2 for run in race.runs if run.answer.timings]
     ceiling = curves.ceiling_tps(sum(lengths) // len(lengths))
     runs = [Standing(NAMES[arm.mode], arm.tps.median, ceiling) for arm in race.arms]
     if args.json:
-        print_json({**machine.facts(), **asdict(curves), "runs": [{**asdict(run), "share": run.share} for run in runs]})
+        print_json(
+            {
+                **machine.facts(),
+                "disturbed_by": state,
+                **asdict(curves),
+                "runs": [{**asdict(run), "share": run.share} for run in runs],
+            }
+        )
         return 0
     print(f"{engine.info.name} · {engine.info.dtype} · {engine.info.quantisation} · {machine.chip()}")
     for sentence in sentences(curves, runs):
         print(sentence)
+    if state is not None:
+        print(f"Unsure: this machine was {state} while it was measured, so all of these may be too low.")
     return 0

@@ -73,4 +73,4 @@ def _read(path: Path) -> dict[str, Any]:
             f"{path} cannot be read ({error.strerror}); give a file made by generate --json"
         ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidRequest(f"{path} is no result of generate --json ({error})") from error
+        raise InvalidRequest(f"{path} is no result of generate --json; make one with it") from error

@@ -130,8 +130,8 @@ class Calibration:
 
     @property
     def _needed(self) -> int:
-        """Points without which curves say nothing: plain, widest, each drafter, prefill."""
-        return 3 + len(self._drafters)
+        """Points without which curves say nothing: plain, widest, each drafter, prefill, bandwidth."""
+        return 4 + len(self._drafters)
 
     def _seed(self) -> None:
         """A short real context, whose rows longer ones repeat: a pass costs the same whatever the numbers are."""

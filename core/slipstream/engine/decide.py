@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from slipstream.prompt.constraint import Constraint
 
 LOWEST_TEMPERATURE = 1e-20  # far below any gap between logits, far above what float32 rounds to zero
+LIKELIEST = 20  # tokens whose logits say how large a row's are
 
 
 @dataclass(slots=True)
@@ -141,7 +142,7 @@ class Chooser:
         tokens: mx.array,
         allowed: mx.array | None,
     ) -> tuple[mx.array, mx.array, mx.array]:
-        """Largest logit, gap to the runner-up, and whether a hair's breadth of truncation would change the choice."""
+        """Size of the likeliest logits, gap to the runner-up, whether truncation's edge is near enough to change it."""
         unit = self.options.temperature if self.is_sampling else 1.0
         best = mx.sort(mx.topk(scores, 2, axis=-1), axis=-1)
         at_edge = mx.zeros(tokens.shape, dtype=mx.bool_)
@@ -156,7 +157,8 @@ class Chooser:
                 )
                 other = mx.argmax(self._filtered(logits, drafts, moved, allowed) + noise, axis=-1)
                 at_edge = at_edge | (other != tokens)
-        scale = mx.max(mx.abs(logits), axis=-1)
+        likeliest = mx.topk(logits, min(LIKELIEST, logits.shape[-1]), axis=-1)
+        scale = mx.max(mx.where(mx.isfinite(likeliest), mx.abs(likeliest), 0.0), axis=-1)
         return scale, (best[:, 1] - best[:, 0]) * unit, at_edge.astype(mx.float32)
 
     def _filtered(

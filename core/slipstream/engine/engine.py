@@ -318,14 +318,15 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
             continue
         drafters[drafter.mode] = drafter
         parts[drafter.mode] = drafter_part(path, drafter, target, pair.precision.drafter_bits)
+    dtype = str(target.dtype).removeprefix("mlx.core.")
     info = ModelInfo(
         name=pair.name or pair.target.name,
         path=str(pair.target),
         context=target.context,
         vocabulary=target.vocabulary,
         drafters=tuple(drafters),
-        dtype=str(target.dtype).removeprefix("mlx.core."),
-        quantisation=load.quantisation_of(target.model),
+        dtype=dtype,
+        quantisation=load.precision_of(target.model, pair.target, dtype),
         end_ids=tuple(sorted(tokeniser.end_ids)),
         max_batch=pair.max_batch,
         measured_as=curves.key_of(
@@ -339,7 +340,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
         time.monotonic() - began,
     )
     guard = limit and Guard(candidate.of_folder(pair.target), target, limit, kv_bits=pair.kv_bits)
-    prompts = _open_prompts(pair, target, info, limits)
+    prompts = _open_prompts(pair, target, limits)
     if guard is not None and prompts is not None:
         guard.sheds.append(prompts.shed)
     return MlxEngine(
@@ -368,12 +369,12 @@ def _with_own_heads(pair: Pair) -> Pair:
     return whole
 
 
-def _open_prompts(pair: Pair, target: Target, info: ModelInfo, limits: CacheLimits | None) -> PromptCache | None:
+def _open_prompts(pair: Pair, target: Target, limits: CacheLimits | None) -> PromptCache | None:
     if limits is None or limits.is_off:
         return None
     store = None
     if limits.disk_bytes:
-        identity = target_identity(pair.target, target, info.quantisation, pair.kv_bits)
+        identity = target_identity(pair.target, target, load.quantisation_of(target.model), pair.kv_bits)
         store = PromptStore.open(
             Path(limits.folder), limits.disk_bytes, str(pair.target.resolve()), identity, limits.ram_bytes
         )

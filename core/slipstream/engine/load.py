@@ -22,7 +22,7 @@ from slipstream.drafters.protocol import Drafter
 from slipstream.engine import head_reading, self_test
 from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel
 from slipstream.models.target import Target
-from slipstream.store import heads
+from slipstream.store import files, heads
 from slipstream.store.files import check as check_files
 from slipstream.types import Mode
 
@@ -176,6 +176,13 @@ def quantisation_of(model: nn.Module) -> str:
         if hasattr(module, "bits") and hasattr(module, "group_size")
     }
     return ", ".join(sorted(kinds)) or "none"
+
+
+def precision_of(model: nn.Module, folder: Path, dtype: str) -> str:
+    """As `quantisation_of`, and what the weights were packed to where they are computed unpacked, as on a CPU."""
+    loaded = quantisation_of(model)
+    stored = files.quantisation(files.read_config(folder)) or ""
+    return f"{stored}, computed in {dtype}" if loaded == "none" and "-bit" in stored else loaded
 
 
 def _refuse_code(folder: Path) -> None:

@@ -5,7 +5,6 @@ Every check is a function of its own that returns what it found; one that breaks
 
 from __future__ import annotations
 
-import http.client
 import importlib.metadata
 import json
 import os
@@ -24,6 +23,7 @@ from slipstream import __version__
 from slipstream.errors import ModelNotFound
 from slipstream.store import demo, hub_cache, local, machine, preferences
 from slipstream.store.local import Broken, Partial
+from slipstream.store.neighbour import is_slipstream, next_port
 from slipstream.store.paths import cache_dir, data_dir
 from slipstream.store.sizes import words
 
@@ -31,8 +31,8 @@ MINIMUM_MACOS = (14, 0)
 LEAST_MEMORY = 8 * 2**30
 LOW_DISK, NO_DISK = 10 * 10**9, 10**9
 LIBRARIES = ("mlx", "mlx-lm", "transformers", "tokenizers", "numpy", "PySide6-Essentials", "starlette", "uvicorn")
-LAST_PORT = 65535
 PORT_TIMEOUT_S = 2.0
+NVIDIA = (Path("/dev/nvidia0"), Path("/proc/driver/nvidia/version"))  # one of them is there where its driver is
 DATABASES = ("chats.db", "speeds.db")
 
 
@@ -149,7 +149,10 @@ def _check_mlx() -> Iterator[Finding]:
             remedy = "apt-get install libopenblas0-pthread, or start MLX after it"
             yield Finding("gpu", State.NOTE, "no GPU; MLX's own BLAS is slow", remedy)
         else:
-            yield Finding("gpu", State.NOTE, "no GPU; OpenBLAS computes", "pip install 'slipstream[cuda]' for NVIDIA's")
+            yield Finding("gpu", State.GOOD, "MLX computes on the CPU, with OpenBLAS")
+        if any(place.exists() for place in NVIDIA):
+            remedy = "in a checkout, run: uv sync --extra cuda"
+            yield Finding("gpu", State.NOTE, "there is an NVIDIA GPU, and MLX was installed without CUDA", remedy)
 
 
 def _check_disk() -> Iterator[Finding]:
@@ -177,22 +180,11 @@ def _check_port() -> Iterator[Finding]:
         is_taken = probe.connect_ex(("127.0.0.1", port)) == 0
     if not is_taken:
         yield Finding("port", State.GOOD, f"port {port} is free")
-    elif _is_ours(port):
+    elif is_slipstream(port):
         yield Finding("port", State.GOOD, f"Slipstream's server answers on port {port}")
     else:
-        remedy = f"close what uses it, or: slipstream serve --port {port - 1 if port == LAST_PORT else port + 1}"
+        remedy = f"close what uses it, or: slipstream serve --port {next_port(port)}"
         yield Finding("port", State.WARNING, f"another program uses port {port}", remedy)
-
-
-def _is_ours(port: int) -> bool:
-    """Our root says who answers."""
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PORT_TIMEOUT_S)) as connection:
-        try:
-            connection.request("GET", "/")
-            answer = json.loads(connection.getresponse().read(65536))
-        except (OSError, http.client.HTTPException, ValueError):
-            return False
-    return isinstance(answer, dict) and answer.get("name") == "Slipstream"
 
 
 # -- what is kept here

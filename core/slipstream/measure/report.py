@@ -35,14 +35,24 @@ def rows(race: Race, by: Sequence[str] | None = None) -> list[list[str]]:
     by = kinds(race) if by is None else by
     out: list[list[str]] = []
     for arm in race.arms:
-        speedup = "–" if arm.speedup is None else f"{arm.speedup.median:.2f}× ({spread(arm.speedup)})"
+        speedup = "–" if arm.speedup is None else f"{arm.speedup.median:.2f}×{_range(race, arm.speedup)}"
         verdict = arm.verdict.value.capitalize()
         if arm.mode is Mode.BASELINE:
             verdict = "" if arm.verdict is Verdict.IDENTICAL else "Does not repeat itself"
         by_kind = [f"{arm.speedup_by_kind[kind]:.2f}×" if kind in arm.speedup_by_kind else "–" for kind in by]
-        tps = f"{arm.tps.median:.2f} ({spread(arm.tps)})"
+        tps = f"{arm.tps.median:.2f}{_range(race, arm.tps)}"
         out.append([NAMES[arm.mode], tps, speedup, *by_kind, f"{arm.tokens_per_round:.2f}", verdict])
     return out
+
+
+def _range(race: Race, values: Spread) -> str:
+    """Nothing for one trial, whose lowest and highest are itself."""
+    return f" ({spread(values)})" if race.trials > 1 else ""
+
+
+def trials(count: int) -> str:
+    """What the figures of so many trials are."""
+    return "1 trial" if count == 1 else f"median of {count} trials (lowest–highest)"
 
 
 def spread(values: Spread) -> str:
@@ -99,7 +109,7 @@ def as_markdown(race: Race, info: ModelInfo, options: Options, marks: Sequence[s
         f"# Race: {info.name}",
         "",
         f"{info.dtype}, {info.quantisation}, context {info.context}; {sampling}, {options.max_tokens} tokens; "
-        f"median of {race.trials} trials (lowest–highest); "
+        f"{trials(race.trials)}; "
         + ", ".join(f"{name} {version}" for name, version in (*machine.facts().items(), *versions().items())),
         "",
         "| " + " | ".join(head) + " |",

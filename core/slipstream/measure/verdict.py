@@ -11,10 +11,10 @@ from slipstream.events import Margin
 
 # Relative spacing of numbers just above 1.
 _EPSILON = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-# How many steps of the format, at the row's largest logit, two logits may drift apart between kernels of different
-# widths. Measured: float32 with OpenBLAS up to 1e-4 at logits of 20 (some 50 steps). Half formats round hidden states
-# in every layer: of 30,400 pairs among the 20 likeliest tokens (built-in target, bfloat16 against float32), 99.9 %
-# drifted apart by less than 3.9 steps, 5.7 at most.
+# How many steps of the format, at the size of the row's likeliest logits, two of them may drift apart between kernels
+# of different widths. Measured: float32 with OpenBLAS up to 1e-4 at logits of 20 (some 50 steps). Half formats round
+# hidden states in every layer: of 30,400 pairs among the 20 likeliest tokens (built-in target, bfloat16 against
+# float32), 99.9 % drifted apart by less than 3.9 steps, 5.7 at most.
 _STEPS = {"float32": 512, "float16": 8, "bfloat16": 4}
 
 

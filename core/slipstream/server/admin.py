@@ -18,8 +18,9 @@ from slipstream.server import metrics as figures
 from slipstream.server import sse
 from slipstream.server.backend import Backend
 from slipstream.server.errors import ModelUnknown
-from slipstream.server.exchange import answer, answer_unless_left, backend_of, read
+from slipstream.server.exchange import answer, answer_unless_left, backend_of, read, read_or_empty
 from slipstream.server.model_host import MAX_KEEP_ALIVE_S, ModelHost
+from slipstream.server.times import read_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ async def status(request: Request) -> Response:
     match backend.status:
         case Ready(model) | Working(model):
             facts = dataclasses.asdict(model) | {"drafters": [mode.value for mode in model.drafters]}
+            facts["modes"] = [*(["auto"] if model.drafters else []), *facts["drafters"], "lookup", "baseline"]
             del facts["path"]
         case _:
             facts = None
@@ -149,7 +151,7 @@ async def restart(request: Request) -> Response:
 
 async def calibrate(request: Request) -> Response:
     """What the loaded model's passes cost on this machine, measured now. Ends with the client that asked."""
-    fields = await read(request)
+    fields = await read_or_empty(request)
     hook = _hooks(request).calibrate
     assert hook is not None, "a route without a hook does not exist"
     return await answer_unless_left(request, hook(fields.flag("force") or False))
@@ -160,10 +162,11 @@ async def clear_cache(request: Request) -> Response:
 
 
 async def pin(request: Request) -> Response:
-    fields = await read(request)
+    """Without a body: pin it."""
+    fields = await read_or_empty(request)
     hook = _hooks(request).pin
     assert hook is not None, "a route without a hook does not exist"
-    hook(fields.need("pinned", fields.flag("pinned")))
+    hook(fields.need("pinned", fields.flag("pinned")) if fields.names else True)
     return answer({"ok": True})
 
 
@@ -171,9 +174,14 @@ async def keep_alive(request: Request) -> Response:
     fields = await read(request)
     hook = _hooks(request).keep_alive
     assert hook is not None, "a route without a hook does not exist"
-    if "seconds" not in fields.names:
-        raise InvalidRequest("seconds is required: a number, or null for ever", path="seconds")
-    hook(fields.number("seconds", 0, MAX_KEEP_ALIVE_S))
+    if "keep_alive" in fields.names:  # as Ollama's clients write it
+        seconds = read_time(fields, "keep_alive")
+        hook(None if seconds is None or seconds < 0 else seconds)
+    elif "seconds" in fields.names:
+        hook(fields.number("seconds", 0, MAX_KEEP_ALIVE_S))
+    else:
+        message = 'seconds is required: a number, or null for ever; or keep_alive: a time such as "5m"'
+        raise InvalidRequest(message, path="seconds")
     return answer({"ok": True})
 
 

@@ -45,6 +45,7 @@ logger = logging.getLogger(__name__)
 TICKS = 10  # of uvicorn's, in a second
 STOP_S = 1  # for answers under way to end, once they were cancelled
 START_S = 30.0
+OFFERED = "/v1/chat/completions, /v1/responses, /v1/messages and /v1/models"
 
 Result = TypeVar("Result")
 
@@ -103,7 +104,10 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 async def _refuse_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    words = {404: "there is nothing at this address", 405: "this address does not take that method"}
+    words = {
+        404: f"there is nothing at {request.url.path[:80]}; GET /openapi.json lists what there is, such as {OFFERED}",
+        405: "this address does not take that method",
+    }
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "invalid_request")
     message = words.get(error.status_code, str(error.detail))
     return respond(Problem(error.status_code, code, message, dict(error.headers or {})), request.url.path)

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from slipstream.server.errors import Refused, describe, respond
+from slipstream.server.request_log import IGNORED
 
 logger = logging.getLogger(__name__)
 
@@ -187,6 +188,7 @@ def _with_cors(send: Send, origin: str) -> Send:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers["Access-Control-Allow-Origin"] = origin
+            headers["Access-Control-Expose-Headers"] = IGNORED
             headers.add_vary_header("Origin")
         await send(message)
 

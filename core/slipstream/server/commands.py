@@ -22,10 +22,12 @@ from slipstream.server.admin import hooks_of
 from slipstream.server.app import HttpServer
 from slipstream.server.auth import check_origins, is_loopback
 from slipstream.server.backend import Backend
+from slipstream.server.errors import CannotListen
 from slipstream.server.model_host import MAX_KEEP_ALIVE_S, Known, ModelHost
 from slipstream.service import Engine
 from slipstream.store import preferences
 from slipstream.store.calls import KeptCalls
+from slipstream.store.neighbour import is_slipstream, next_port
 from slipstream.store.reuse import CacheDesk
 
 FOR_EVER = "forever"
@@ -105,8 +107,10 @@ def run(
         origins = check_origins(args.allow_origin)
     except ValueError as error:
         return _complain(str(error))
-    if args.max_queue < 1 or not 0 <= args.port < 65536:
-        return _complain("--max-queue must be at least 1, --port from 0 to 65535")
+    if args.max_queue < 1:
+        return _complain(f"--max-queue must be at least 1, not {args.max_queue}")
+    if not 0 <= args.port < 65536:
+        return _complain(f"--port must be from 0 to 65535, not {args.port}")
     key: str | None = args.api_key
     if key is None and not is_loopback(args.host):
         key = f"slip-{secrets.token_urlsafe(24)}"
@@ -128,7 +132,7 @@ def run(
         server = HttpServer(backend, args.host, args.port, key, origins=origins, hooks=hooks, models=host)
     except SlipstreamError as error:
         backend.close()
-        return _complain(error.message)
+        return _complain(_taken(error, args.host, args.port))
     stop = _on_signal()
     server.start()
     has_ended = False
@@ -164,10 +168,11 @@ def _serve(backend: Backend, server: HttpServer, host: ModelHost, key: str | Non
 
 def _tell(backend: Backend, server: HttpServer, key: str | None) -> None:
     info = backend.info()
-    shown = "any text" if key is None else "the key"
-    print(f"{info.name} is ready at {server.url}  (Ctrl-C stops)")
-    print(f'  OpenAI:    base_url="{server.url}/v1"  (api_key: {shown})')
-    print(f"  Anthropic: ANTHROPIC_BASE_URL={server.url}", flush=True)
+    shown = "any" if key is None else "KEY"
+    how = "" if key is None else "; KEY is what clients must send"
+    print(f"{info.name} is ready at {server.url}  (Ctrl-C stops{how})")
+    print(f"  OpenAI:    OPENAI_BASE_URL={server.url}/v1 OPENAI_API_KEY={shown}")
+    print(f"  Anthropic: ANTHROPIC_BASE_URL={server.url} ANTHROPIC_API_KEY={shown}", flush=True)
 
 
 def _cache_hooks(desk: CacheDesk, calls: KeptCalls | None) -> dict[str, Any]:
@@ -184,9 +189,19 @@ def _cache_hooks(desk: CacheDesk, calls: KeptCalls | None) -> dict[str, Any]:
     return {"cache": show, "clear_cache": clear}
 
 
+def _taken(error: SlipstreamError, host: str, port: int) -> str:
+    """What is wrong, and who has the port where that is one of us."""
+    if not (isinstance(error, CannotListen) and error.facts.get("reason") == "port"):
+        return error.message
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    if not is_slipstream(port, here):
+        return f"{error.message.partition('; ')[0]}; stop what uses it, or choose another: --port {next_port(port)}"
+    return f"Slipstream already serves there; use that one, or start another with --port {next_port(port)}"
+
+
 def _complain(message: str) -> int:
     print(f"slipstream serve: {message}", file=sys.stderr)
-    return 1
+    return 2
 
 
 def _on_signal() -> threading.Event:

@@ -84,8 +84,11 @@ def describe(error: SlipstreamError) -> Problem:
     if status == 503:
         wait = error.facts.get("retry_after_s", RETRY_AFTER_S)
         headers["Retry-After"] = str(max(1, math.ceil(wait)) if isinstance(wait, int | float) else RETRY_AFTER_S)
+    message = error.message
+    if isinstance(error, errors.Unsteady):  # its sentence names the command's option
+        message = message.replace("with --force", 'with "force": true')
     param = error.facts.get("path") or error.facts.get("option")
-    return Problem(status, error.code, error.message, headers, param if isinstance(param, str) else None)
+    return Problem(status, error.code, message, headers, param if isinstance(param, str) else None)
 
 
 _OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 503: "overloaded_error"}

@@ -25,6 +25,12 @@ async def read(request: Request) -> Fields:
     return parse(await request.body())
 
 
+async def read_or_empty(request: Request) -> Fields:
+    """The same where the body may be left out."""
+    body = await request.body()
+    return parse(body or b"{}")
+
+
 def answer(data: Mapping[str, Any], status: int = 200) -> Response:  # Any: a JSON document
     return Response(sse.dump(data), status, media_type="application/json")
 

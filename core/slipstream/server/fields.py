@@ -120,7 +120,8 @@ class Fields:
             entry = current.get()
             if entry is not None:
                 prefix = f"{self.path}." if self.path else ""
-                entry.ignore(tuple(f"{prefix}{ascii(name[:40])[1:-1]}" for name in unknown[:MAX_NAMED_FIELDS]))
+                names = [f"{prefix}{ascii(name[:40])[1:-1]}" for name in unknown[:MAX_NAMED_FIELDS]]
+                entry.ignore((*names, more.strip()) if more else tuple(names))
 
     def _get(self, name: str, rule: str, fits: Callable[[Any], bool]) -> Any:
         value = self.raw(name)

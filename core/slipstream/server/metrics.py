@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slipstream.events import Delta, Done, Event, Failed, Finish, Measured, Prefill, Queued, Round, Timings
 from slipstream.jobs import Job
+from slipstream.server.request_log import current
 
 if TYPE_CHECKING:
     from slipstream.server.backend import Backend
@@ -115,6 +116,7 @@ def extras(timings: Timings) -> dict[str, Any]:
     """What Slipstream adds to an answer: the one set of figures, the same in the window and in every dialect."""
     kind = "ttft_cached_s" if timings.reused_tokens else "ttft_s"
     short = timings.shortfall
+    entry = current.get()
     return {
         kind: round(timings.ttft_s, 4),
         "prefill_tps": round(timings.prefill_tps, 1),
@@ -126,6 +128,7 @@ def extras(timings: Timings) -> dict[str, Any]:
         "output_tokens": timings.output_tokens,
         # Why no more of the prompt was reused, and from which token on.
         **({} if short is None else {"not_reused": short.reason.value, "not_reused_from": short.position}),
+        **({"ignored": list(entry.record.ignored)} if entry is not None and entry.record.ignored else {}),
     }
 
 

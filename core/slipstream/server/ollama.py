@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -24,11 +24,12 @@ from slipstream.server.exchange import answer, answer_unless_left, backend_of, r
 from slipstream.server.fields import Fields, wrong
 from slipstream.server.formats import any_object_grammar, schema_grammar
 from slipstream.server.metrics import extras
-from slipstream.server.model_host import MAX_KEEP_ALIVE_S, ModelHost
+from slipstream.server.model_host import ModelHost
 from slipstream.server.openai_messages import as_object, read_effort, read_message, read_tools
 from slipstream.server.reply import Chosen, Finished, reply
 from slipstream.server.sampling import make_options
 from slipstream.server.stream import FIRST_WORD_S, Stream
+from slipstream.server.times import read_time
 from slipstream.types import Grammar, ModelInfo, Options, Text
 
 Json = dict[str, Any]  # Any: a JSON document
@@ -51,7 +52,6 @@ _OF_THE_MACHINE = (
     *("num_ctx", "num_batch", "num_gpu", "main_gpu", "num_thread", "num_keep", "numa", "low_vram", "f16_kv"),
     *("use_mmap", "use_mlock", "vocab_only", "mirostat_tau", "mirostat_eta"),
 )
-_UNITS = {"": 1.0, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 async def version(_: Request) -> Response:
@@ -64,13 +64,14 @@ async def tags(request: Request) -> Response:
         info = backend.info()
     except SlipstreamError:
         return answer({"models": []})
+    size = sum(file.stat().st_size for file in Path(info.path).glob("*.safetensors"))
     made = datetime.fromtimestamp(backend.started_s, UTC).isoformat()
     listed = [
         {
             "name": name,
             "model": name,
             "modified_at": made,
-            "size": 0,
+            "size": size,
             "digest": hashlib.sha256(info.path.encode("utf-8", "surrogateescape")).hexdigest(),
             "details": _details(info),
         }
@@ -165,28 +166,10 @@ def _read_common(request: Request, fields: Fields) -> float | None:
     models: ModelHost | None = request.app.state.models
     if models is None:
         return None  # the window's own affair; `note_unknown` says so
-    hold = _read_time(fields, "keep_alive")
+    hold = read_time(fields, "keep_alive")
     if hold is not None:
         models.hold(hold if hold >= 0 else None)
     return hold
-
-
-def _read_time(fields: Fields, name: str) -> float | None:
-    """Seconds, or a time as Go writes it: 5m, 1h30m, -1. Below 0: for ever."""
-    value = fields.raw(name)
-    if value is None:
-        return None
-    seconds: float | None = None
-    if isinstance(value, str):
-        parts = re.fullmatch(r"(-?)((?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+|\d+(?:\.\d+)?)", value)
-        if parts:
-            pieces = re.findall(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)?", parts[2])
-            seconds = sum(float(number) * _UNITS[unit] for number, unit in pieces) * (-1 if parts[1] else 1)
-    else:
-        seconds = fields.number(name)
-    if seconds is None:
-        raise wrong(name, "seconds, or a time such as 5m", value)
-    return min(seconds, MAX_KEEP_ALIVE_S)
 
 
 def _loaded(fields: Fields, shape: _Shape, hold: float | None) -> Response:

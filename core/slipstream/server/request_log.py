@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from slipstream.events import Done, Event, Failed, Timings
@@ -20,6 +20,7 @@ from slipstream.events import Done, Event, Failed, Timings
 KEPT = 200
 MAX_TEXT = 256 * 1024  # bytes of a request's body, where bodies are kept
 UNAUTHORISED = (401, 403)
+IGNORED = "x-slipstream-ignored"  # names to the client the fields that nobody read
 
 # By how the product in `User-Agent` begins; others go by that product's own name.
 _CLIENTS = {"claude-cli": "claude-code", "codex": "codex", "opencode": "opencode", "pi/": "pi", "pi-": "pi"}
@@ -154,6 +155,8 @@ class Logged:
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 entry.answer(message["status"])
+                if entry.record.ignored:
+                    MutableHeaders(scope=message)[IGNORED] = ", ".join(entry.record.ignored)
             await send(message)
 
         token = current.set(entry)

@@ -53,10 +53,11 @@ def read_drafting(fields: Fields) -> dict[str, Any]:
         return {}
     mode = own.one_of("mode", *(mode.value for mode in Mode))
     acceptance = own.one_of("acceptance", *(kind.value for kind in Acceptance))
+    max_draft = own.whole("max_draft", 0, 64)
     own.note_unknown("slipstream")
     return {
         "mode": None if mode is None else Mode(mode),
-        "max_draft": own.whole("max_draft", 0, 64),
+        "max_draft": max_draft,
         "acceptance": None if acceptance is None else Acceptance(acceptance),
     }
 

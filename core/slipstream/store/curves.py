@@ -42,6 +42,11 @@ def curves_of(info: ModelInfo, power: str | None = None) -> Measured | None:
     return read(info.measured_as, power=power) if info.measured_as else None
 
 
+def any_kept() -> bool:
+    """Whether anything was ever measured here."""
+    return any((cache_dir() / "curves").glob("*.json"))
+
+
 def read(key: str, parts: Mapping[Mode, str] | None = None, *, power: str | None = None) -> Measured | None:
     """`parts`: names of the loaded drafters by mode; curves of other drafters are left out. None: whichever there are.
 

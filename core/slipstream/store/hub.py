@@ -112,19 +112,25 @@ class Hit:
 
 def search(query: str, *, limit: int = 20, token: str | None = None) -> list[Hit]:
     """Model repositories with safetensors that match, most downloaded first. Raises DownloadFailed."""
-    from huggingface_hub import HfApi
+    from huggingface_hub import constants
+    from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
+    # Not by HfApi.list_models: without a network it tries for 24 s, and says each try to the terminal.
+    asked = {"search": query, "filter": "safetensors", "sort": "downloads", "limit": str(limit)}
+    expand = [("expand", name) for name in ("downloads", "gated", "tags")]
     with refusals(query, token=token, what="the search"):
-        found = list(
-            HfApi(token=token).list_models(
-                search=query,
-                filter="safetensors",
-                sort="downloads",
-                limit=limit,
-                expand=["downloads", "gated", "tags"],
-            )
+        response = get_session().get(
+            f"{constants.ENDPOINT}/api/models",
+            params=[*asked.items(), *expand],
+            headers=build_hf_headers(token=token, library_name="slipstream"),
+            timeout=LOOK_TIMEOUT_S,
         )
-    return [Hit(info.id, info.downloads, gated=bool(info.gated), is_mlx="mlx" in (info.tags or ())) for info in found]
+        hf_raise_for_status(response)
+        found: Any = response.json()
+    return [
+        Hit(item["id"], item.get("downloads"), gated=bool(item.get("gated")), is_mlx="mlx" in item.get("tags", ()))
+        for item in found[:limit]
+    ]
 
 
 def look(
@@ -313,7 +319,9 @@ def refusals(repo: str, *, token: str | None = None, what: str = "") -> Generato
     except httpx2.ConnectError as error:
         kind = type(error).__name__
         raise Unreachable(
-            "there is no connection to the hub; check the network and try again", repo=repo, kind=f"offline ({kind})"
+            f"there is no connection to the hub, {host()}; check the network and try again",
+            repo=repo,
+            kind=f"offline ({kind})",
         ) from None
     except httpx2.TransportError as error:
         raise Unreachable(
@@ -325,6 +333,13 @@ def _has_token() -> bool:
     from huggingface_hub import get_token
 
     return get_token() is not None
+
+
+def host() -> str:
+    """Whom downloads and searches ask: huggingface.co, or what HF_ENDPOINT names."""
+    from huggingface_hub import constants
+
+    return constants.ENDPOINT.partition("://")[2].partition("/")[0] or constants.ENDPOINT
 
 
 def page(repo: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from slipstream.errors import InvalidRequest, ModelIncomplete, ModelNotFound, UnsupportedModel
 from slipstream.models.gguf_architecture import DRAFTER_GGUFS, Decoder, module_names
 from slipstream.models.gguf_header import read_header
-from slipstream.store import demo, files, hub_cache, preferences
+from slipstream.store import catalog, demo, files, hub_cache, preferences
 from slipstream.store.converted import as_folder, conversion
 from slipstream.store.paths import cache_dir, data_dir, write_text
 from slipstream.store.sizes import words
@@ -144,7 +144,8 @@ def look_up(name: str) -> Path | LocalModel:
     try:
         return find(name)
     except ModelNotFound as error:
-        if name.count("/") == 1 and "did you mean" not in error.message:
+        is_like_the_hubs = name.count("/") == 1 and "did you mean" not in error.message
+        if is_like_the_hubs or catalog.default().find(name) is not None:
             raise ModelNotFound(
                 f"{name} is not on this machine; download it with: slipstream models pull {name}", name=name
             ) from None

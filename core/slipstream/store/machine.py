@@ -50,6 +50,11 @@ def disturbance() -> str | None:
     """Why a measurement made now would be wrong, in words that finish "this machine is …". None: it is calm."""
     if (heat := _thermal_pressure()) is not None:
         return f"hot (thermal pressure {heat})"
+    return busy()
+
+
+def busy() -> str | None:
+    """The part of `disturbance` that takes no time to ask."""
     load, processors = os.getloadavg()[0], os.cpu_count() or 1
     if load > BUSY * processors:
         return f"busy (load {load:.1f} on {processors} processors over the last minute)"
