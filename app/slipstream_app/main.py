@@ -20,7 +20,7 @@ from slipstream_app.models.telemetry_history import TelemetryHistory
 from slipstream_app.models.training import Trainings
 from slipstream_app.screens.base import AppContext, Navigator
 from slipstream_app.settings import Settings
-from slipstream_app.single import FirstWindow, ask_first
+from slipstream_app.single import begin
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.banner import Banners
 from slipstream_app.windows.shell import Shell
@@ -56,10 +56,10 @@ def run(*, is_hidden: bool = False) -> int:
     app.setApplicationName("Slipstream")
     app.setOrganizationName("Slipstream")
     app.setQuitOnLastWindowClosed(False)
-    if ask_first(data_dir()):
+    first = begin(data_dir(), app)
+    if first is None:
         print("Slipstream is open already; its window comes to the front.")
         return 0
-    first = FirstWindow(data_dir(), app)
     log_file = log.start(data_dir() / "logs")
     settings = Settings()
     strings.install(app, settings.text("general/language"))

@@ -5,11 +5,30 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QDir, QLockFile, QObject, Signal, Slot
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 ANSWER_MS = 1000
+START_MS = 5000  # for another start to ask and listen
 RAISE = b"raise\n"
+
+
+def begin(folder: Path, parent: QObject | None = None) -> FirstWindow | None:
+    """The first window of this data folder. None: there is another, which was asked to show itself.
+
+    Starts at the same moment go one after the other: else each finds nobody, and each takes the other's place.
+    """
+    lock = QLockFile(lock_path(folder))
+    lock.tryLock(START_MS)  # where it cannot be had, a start is better than none
+    try:
+        return None if ask_first(folder) else FirstWindow(folder, parent)
+    finally:
+        lock.unlock()
+
+
+def lock_path(folder: Path) -> str:
+    """Beside the socket. It is free when its process has died."""
+    return str(Path(QDir.tempPath()) / f"{_name(folder)}.lock")
 
 
 def ask_first(folder: Path) -> bool:

@@ -1466,14 +1466,6 @@
         <source>Training</source>
         <translation>Training</translation>
     </message>
-    <message>
-        <source>The drafter for {0} is made.</source>
-        <translation>Das Entwurfsmodell für {0} ist fertig.</translation>
-    </message>
-    <message>
-        <source>Load it</source>
-        <translation>Laden</translation>
-    </message>
 </context>
 <context>
     <name>Notice</name>
@@ -3465,6 +3457,10 @@
         <source>Show</source>
         <translation>Zeigen</translation>
     </message>
+    <message>
+        <source>The drafter for {0} is made.</source>
+        <translation>Das Entwurfsmodell für {0} ist fertig.</translation>
+    </message>
 </context>
 <context>
     <name>ShortcutSheet</name>
@@ -4159,10 +4155,6 @@
         <translation>Es wird an Gesprächen gemessen, die es nicht gesehen hat.</translation>
     </message>
     <message>
-        <source>Paused. It goes on from here; the model stays in memory.</source>
-        <translation>Angehalten. Es geht von hier weiter; das Modell bleibt im Speicher.</translation>
-    </message>
-    <message>
         <source>Not running. Continue goes on from the last step that was saved.</source>
         <translation>Läuft nicht. Weiter macht beim letzten gespeicherten Schritt weiter.</translation>
     </message>
@@ -4179,16 +4171,32 @@
         <translation>Fertig: {0} Tokens je Runde in Gesprächen, die es nicht gesehen hat. Es steht unter „Auf diesem Rechner“. Ein Rennen zeigt, was es bringt.</translation>
     </message>
     <message>
-        <source>Really cancel</source>
-        <translation>Wirklich abbrechen</translation>
-    </message>
-    <message>
-        <source>The conversations and what was learned so far are deleted.</source>
-        <translation>Die Gespräche und das bisher Gelernte werden gelöscht.</translation>
-    </message>
-    <message>
         <source>The model is loaded, then writes its first conversations.</source>
         <translation>Das Modell wird geladen und schreibt dann seine ersten Gespräche.</translation>
+    </message>
+    <message>
+        <source>Really delete</source>
+        <translation>Wirklich löschen</translation>
+    </message>
+    <message>
+        <source>It ends after this step, and can be continued from there.</source>
+        <translation>Es endet nach diesem Schritt und lässt sich von dort fortsetzen.</translation>
+    </message>
+    <message>
+        <source>It begins when the one that is being made has ended its step.</source>
+        <translation>Es beginnt, wenn das, das gerade entsteht, seinen Schritt beendet hat.</translation>
+    </message>
+    <message>
+        <source>Pauses after this part, and goes on from there; the model stays in memory.</source>
+        <translation>Hält nach diesem Teil an und geht von dort weiter; das Modell bleibt im Speicher.</translation>
+    </message>
+    <message>
+        <source>What it has learned so far is deleted, with the conversations: {0} files ({1}) in {2}.</source>
+        <translation>Das bisher Gelernte wird gelöscht, mit den Gesprächen: {0} Dateien ({1}) in {2}.</translation>
+    </message>
+    <message>
+        <source>The drafter stays. The conversations are deleted: {0} files ({1}) in {2}.</source>
+        <translation>Das Entwurfsmodell bleibt. Die Gespräche werden gelöscht: {0} Dateien ({1}) in {2}.</translation>
     </message>
 </context>
 <context>
@@ -4272,6 +4280,26 @@
     <message>
         <source>It would make this model {0} times as fast: {1}. n-gram lookup costs nothing.</source>
         <translation>Das Modell würde {0}-mal so schnell: {1}. Nachschlagen (n-Gramme) kostet nichts.</translation>
+    </message>
+    <message>
+        <source>The drafter that is being made ends after its step, and can be continued later.</source>
+        <translation>Das Entwurfsmodell, das gerade entsteht, endet nach seinem Schritt und lässt sich später fortsetzen.</translation>
+    </message>
+    <message>
+        <source>What the earlier one wrote on the way is deleted ({0}); a finished drafter stays.</source>
+        <translation>Was das frühere unterwegs geschrieben hat, wird gelöscht ({0}); ein fertiges Entwurfsmodell bleibt.</translation>
+    </message>
+    <message>
+        <source>It cannot be made here: the model unpacked alone takes {0}, and a model may take {1}.</source>
+        <translation>Es lässt sich hier nicht machen: Schon das entpackte Modell braucht {0}, und ein Modell darf {1} belegen.</translation>
+    </message>
+    <message>
+        <source>Training loads the model once more, unpacked: at least {0} beside {1} here, of {2}.</source>
+        <translation>Das Training lädt das Modell noch einmal, entpackt: mindestens {0} neben den {1} hier, von {2}.</translation>
+    </message>
+    <message>
+        <source>Unload the chat&apos;s model first.</source>
+        <translation>Entlade zuerst das Modell des Chats.</translation>
     </message>
 </context>
 <context>

@@ -7,21 +7,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+from PySide6.QtCore import QLockFile
 from pytestqt.qtbot import QtBot
 
-from slipstream_app.single import FirstWindow, ask_first
+from slipstream_app.single import FirstWindow, ask_first, lock_path
 
 SECOND = """
 import sys
 from pathlib import Path
 from PySide6.QtCore import QCoreApplication
-from slipstream_app.single import FirstWindow, ask_first
+from slipstream_app.single import begin
 app = QCoreApplication([])
-found = ask_first(Path(sys.argv[1]))
-if not found:
-    first = FirstWindow(Path(sys.argv[1]))
-    assert first.is_listening
-print("asked" if found else "first", flush=True)
+first = begin(Path(sys.argv[1]))
+assert first is None or first.is_listening
+print("first" if first else "asked", flush=True)
 import os; os._exit(0)  # as a kill leaves it: the socket's file stays
 """
 
@@ -46,3 +45,18 @@ def test_a_second_start_raises_the_first_window(qtbot: QtBot, tmp_path: Path) ->
     assert not ask_first(other)
     first.close()
     assert not ask_first(tmp_path)
+
+
+def test_starts_at_the_same_moment_go_one_after_the_other(qtbot: QtBot, tmp_path: Path) -> None:
+    lock = QLockFile(lock_path(tmp_path))
+    assert lock.tryLock(0)  # as a start that asks, and does not listen yet
+    command = [sys.executable, "-c", SECOND, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ}) as process:
+        qtbot.wait(1500)
+        assert process.poll() is None
+        first = FirstWindow(tmp_path)
+        lock.unlock()
+        qtbot.waitUntil(lambda: process.poll() is not None, timeout=20000)
+        assert process.stdout is not None
+        assert process.stdout.read().decode().strip() == "asked"
+    first.close()
