@@ -61,7 +61,8 @@ class FirstWindow(QObject):
 
     @Slot()
     def _on_connection(self) -> None:
-        while (socket := self._server.nextPendingConnection()) is not None:
+        while self._server.hasPendingConnections():
+            socket = self._server.nextPendingConnection()
             socket.disconnected.connect(socket.deleteLater)
             self.asked.emit()
 
