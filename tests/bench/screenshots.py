@@ -210,7 +210,13 @@ def _offer(studio: Studio) -> QWidget:
     page: Any = studio.window.screen_now
     page.training.propose(
         Wanted("Qwen3.8 27B 4-bit", "/models/qwen", 8192),
-        lambda count: Forecast(estimate(size, machine, conversations=count), is_measured=False),
+        lambda count: Forecast(
+            estimate(size, machine, conversations=count),
+            is_measured=False,
+            needed=54 * 10**9,
+            held=18 * 10**9,
+            limit=96 * 10**9,
+        ),
     )
     studio.wait(page.training.offer.start.isEnabled)
     return studio.window
