@@ -435,6 +435,18 @@ def test_the_shell_says_that_one_is_made_whatever_screen_is_open(
     assert banner.text == "The drafter for tiny model is made."
 
 
+def test_what_was_finished_while_there_was_no_app_is_news(
+    context: AppContext, trainings: Trainings, runs: list[FakeRun], tmp_path: Path
+) -> None:
+    training, run = begin(trainings, runs)
+    run.say(JUDGED)
+    training.output.mkdir(parents=True)
+    (training.output / "model.safetensors").write_bytes(b"")
+    folder = tmp_path / "training"
+    assert [found.is_news for found in Trainings(folder, trainings._start_run).all] == [True]
+    assert [found.is_news for found in Trainings(folder, trainings._start_run).all] == [False], "once"
+
+
 def test_an_offer_for_a_gguf_converts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "models" / "tiny.gguf"
     file.parent.mkdir()

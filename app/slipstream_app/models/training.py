@@ -132,6 +132,7 @@ class Training(QObject):
         self.progress = Progress()
         self.stage = Stage.HALTED
         self.why = ""  # of a refusal or failure
+        self.is_news = False  # it was finished while there was no app
         self._folder = folder
         self._start_run = start
         self._output = _free(drafters_dir() / f"{self.key}-DSpark")
@@ -258,7 +259,8 @@ class Training(QObject):
         elif stored.get("stage") in (Stage.DONE, Stage.REFUSED, Stage.FAILED):
             self._rest(Stage(stored["stage"]), str(stored.get("why", "")))
         else:
-            self._rest(Stage.DONE if self._has_judged else Stage.HALTED)
+            self.is_news = self._has_judged
+            self._rest(Stage.DONE if self.is_news else Stage.HALTED)
 
     @Slot()
     def look(self) -> None:

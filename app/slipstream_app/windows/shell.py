@@ -124,7 +124,11 @@ class Shell(QObject):
             self.app.session.load(BUILT_IN if is_first else self.recent.pairs[0])
 
     def _tell_trainings(self) -> None:
-        """A drafter that was left half made."""
+        """A drafter that was left half made, or was finished since."""
+        for training in self.app.trainings.all:
+            if training.is_news:
+                self._on_made(training)
+                return
         for training in self.app.trainings.unfinished[:1]:
             words = self.tr("The drafter for {0} is half made.").format(training.wanted.title)
             show = partial(self.app.navigator.go, "models", "training")
