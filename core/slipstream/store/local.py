@@ -144,11 +144,8 @@ def look_up(name: str) -> Path | LocalModel:
     try:
         return find(name)
     except ModelNotFound as error:
-        if catalog.default().find(name) is not None:
-            raise ModelNotFound(
-                f"{name} is not on this machine; download it with: slipstream models pull {name}", name=name
-            ) from None
-        if name.count("/") == 1 and "did you mean" not in error.message:
+        is_like_the_hubs = name.count("/") == 1 and "did you mean" not in error.message
+        if is_like_the_hubs or catalog.default().find(name) is not None:
             raise ModelNotFound(
                 f"{name} is not on this machine; download it with: slipstream models pull {name}", name=name
             ) from None
