@@ -18,8 +18,9 @@ from slipstream.store.candidate import Candidate
 from slipstream.store.paths import cache_dir
 from slipstream.train.runs import OwnRun
 from slipstream_app.models.store import open_store
-from slipstream_app.models.training import Stage, Training, Trainings, Wanted
+from slipstream_app.models.training import Training, Trainings, Wanted
 from slipstream_app.models.training_forecast import forecast
+from slipstream_app.models.training_progress import Stage
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.models import TRAINING, ModelsScreen
 from slipstream_app.widgets.training_page import TrainingPage

@@ -9,8 +9,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +19,7 @@ from slipstream.store.paths import cache_dir, write_text
 from slipstream.train.made import drafters_dir
 from slipstream.train.runs import AdoptedRun, OwnRun, read_log
 from slipstream_app.bridge.pair import PairChoice, made_choice
+from slipstream_app.models.training_progress import Progress, Stage
 
 logger = logging.getLogger(__name__)
 
@@ -47,22 +47,6 @@ class Run(Protocol):
 StartRun = Callable[[Sequence[str], Path], Run]
 
 
-class Stage(StrEnum):
-    WAITING = "waiting"  # for the end of the one that is being made
-    STARTING = "starting"  # the model is being loaded
-    WRITING = "writing"
-    FITTING = "fitting"
-    JUDGING = "judging"
-    PAUSED = "paused"
-    HALTED = "halted"  # no process: after an end of the app, or of the process
-    REFUSED = "refused"  # the planner's measurement says that it would gain too little
-    DONE = "done"
-    FAILED = "failed"
-
-
-MOVING = (Stage.STARTING, Stage.WRITING, Stage.FITTING, Stage.JUDGING)
-
-
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A drafter for a model."""
@@ -78,45 +62,6 @@ class Wanted:
         """A file's name, of this model alone: titles are short, may lack ASCII letters, and disks ignore case."""
         words = re.sub(r"[^A-Za-z0-9.-]+", "-", self.title).strip("-.") or "model"
         return f"{words}-{hashlib.sha256((self.model or '').encode()).hexdigest()[:8]}"
-
-
-@dataclass(slots=True)
-class Progress:
-    """What the run's reports amount to."""
-
-    shards: int = 0
-    shard: int = 0
-    tokens: int = 0  # written
-    step: int = 0
-    share: float = 0.0  # of the steps
-    loss: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])  # (step, loss)
-    by_position: list[tuple[float, ...]] = field(default_factory=list[tuple[float, ...]])  # kept, one for each figure
-    per_round: float = 0.0
-    is_judged: bool = False
-    worth: dict[str, float] = field(default_factory=dict[str, float])  # held out, tokens per round by kind
-
-    def take(self, report: dict[str, Any]) -> Stage:
-        """Add a report; gives the stage that it belongs to."""
-        match report["what"]:
-            case "Written":
-                self.shards, self.shard = int(report["shards"]), max(self.shard, int(report["shard"]) + 1)
-                self.tokens += int(report["tokens"])
-                return Stage.FITTING if self.shard >= self.shards else Stage.WRITING
-            case "Figure":
-                step = int(report["step"])
-                while self.loss and self.loss[-1][0] >= step:  # made again after a checkpoint
-                    self.loss.pop()
-                    self.by_position.pop()
-                self.step, self.share, self.per_round = step, float(report["progress"]), float(report["same"])
-                self.loss.append((step, float(report["loss"])))
-                self.by_position.append(tuple(float(share) for share in report["agrees"]))
-                return Stage.FITTING
-            case _:
-                self.is_judged = True
-                worth = {str(kind): float(value) for kind, value in report.get("by_kind", {}).items()}
-                if sum(worth.values()) > sum(self.worth.values()):  # the better of the weights is kept
-                    self.worth = worth
-                return Stage.JUDGING
 
 
 class Training(QObject):

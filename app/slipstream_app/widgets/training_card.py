@@ -6,7 +6,8 @@ from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QProgressBar, QWidget
 
 from slipstream_app.models.sizes import size_text
-from slipstream_app.models.training import MOVING, Stage, Training
+from slipstream_app.models.training import Training
+from slipstream_app.models.training_progress import MOVING, Stage
 from slipstream_app.theme import L, M, Theme
 from slipstream_app.widgets.panel import Figure, Panel, button, wrapped
 from slipstream_app.widgets.training_charts import AcceptanceChart, LossChart
