@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import mlx.core as mx
 import pytest
@@ -33,7 +34,7 @@ def test_an_older_drafter_stands_until_the_new_one_is_whole(
     removed: list[bool] = []
     remove = shutil.rmtree
 
-    def watched(path: Path, **more: bool) -> None:
+    def watched(path: Path, **more: Any) -> None:
         removed.append((folder / "model.safetensors").is_file())
         remove(path, **more)
 

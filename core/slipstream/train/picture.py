@@ -46,8 +46,9 @@ class Picture:
         self._kept = path.with_suffix(".jsonl")
         self._moments: list[Moment] = []
         if self._kept.exists():
-            found = entries(self._kept.read_bytes())
-            self._moments = [Moment(**entry | {"agrees": tuple(entry["agrees"])}) for entry in found]
+            for entry in entries(self._kept.read_bytes()):
+                entry["agrees"] = tuple(entry["agrees"])
+                self._moments.append(Moment(**entry))
 
     def add(self, moment: Moment) -> None:
         """Later ones of an earlier sitting that was not saved are forgotten: they are made again."""
