@@ -100,12 +100,13 @@ def _library_faults(contents: Path) -> Iterator[str]:
 
 
 def selftest(app: Path) -> Iterator[str]:
-    """Versions, one answer on Metal, the server's health, and the window, each in a home folder of its own."""
+    """An answer on Metal, `train`, the server's health, and the window, all in a home folder of its own."""
     program = str(app / "Contents" / "MacOS" / bundle.NAME)
     home = Path(tempfile.mkdtemp(prefix="slipstream-selftest-"))
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "TMPDIR": str(home)}
     try:
         yield from _answers(program, environment)
+        yield from _trains(program, environment)
         yield from _serves(program, environment)
         yield from _opens(program, environment, home)
     finally:
@@ -136,6 +137,20 @@ def _answers(program: str, environment: dict[str, str]) -> Iterator[str]:
     yield from (f"doctor: {finding['said']}" for finding in problems)
     if not any(f["check"] == "mlx" and "GPU" in f["said"] for f in json.loads(doctor.stdout)):
         yield "MLX did not compute on the GPU"
+
+
+def _trains(program: str, environment: dict[str, str]) -> Iterator[str]:
+    """The window makes drafters by running the app itself as `train`; see `train/process.py`."""
+    done = subprocess.run(
+        [program, "train", "--help"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=START_LIMIT_S,
+        check=False,
+    )
+    if done.returncode or "--conversations" not in done.stdout:
+        yield f"train does not run: {done.stderr.strip()[-500:]}"
 
 
 def _serves(program: str, environment: dict[str, str]) -> Iterator[str]:

@@ -105,6 +105,15 @@ def test_a_size_over_the_limit_is_a_fault(app: Path, monkeypatch: pytest.MonkeyP
     assert any("without the built-in target are more than 100" in fault for fault in verify_bundle.faults(app))
 
 
+def test_the_selftest_runs_the_app_as_train(tmp_path: Path) -> None:
+    """A stand-in for the app's program: the command line of this checkout, then one that knows no such command."""
+    program = tmp_path / "Slipstream"
+    for code, said in (("from slipstream.cli import main; sys.exit(main())", []), ("sys.exit('no')", ["no"])):
+        program.write_text(f"#!{sys.executable}\nimport sys; {code}\n")
+        program.chmod(0o755)
+        assert [fault.split(": ")[1] for fault in verify_bundle._trains(str(program), {})] == said
+
+
 @pytest.mark.skipif(sys.platform == "darwin", reason="it would run the app")
 def test_the_selftest_refuses_elsewhere_than_on_a_mac(app: Path) -> None:
     command = [sys.executable, verify_bundle.__file__, str(app), "--selftest"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slipstream.train.process import TrainingProcess
+from slipstream.train.process import TrainingProcess, program
 from tiny_runs import write_target
 
 
@@ -74,3 +75,11 @@ def test_a_failed_run_says_why(tmp_path: Path) -> None:
     process = TrainingProcess(["--model", str(tmp_path / "nothing"), "--work", str(tmp_path)], tmp_path / "log.jsonl")
     assert process.wait(100) == 2
     assert "nothing" in process.error
+
+
+def test_the_installed_app_runs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no Python that could be called; the bundle's check runs the same."""
+    assert program() == [sys.executable, "-m", "slipstream.commands.train"]
+    monkeypatch.setattr(sys, "frozen", "macosx_app", raising=False)
+    monkeypatch.setenv("RESOURCEPATH", "/Applications/Slipstream.app/Contents/Resources")
+    assert program() == ["/Applications/Slipstream.app/Contents/MacOS/Slipstream", "train"]

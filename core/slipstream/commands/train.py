@@ -5,27 +5,28 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slipstream.commands.train_options import add_arguments
+from slipstream.commands.train_options import add_arguments, check, taps_of
 from slipstream.errors import InvalidRequest, SlipstreamError
 from slipstream.store import demo, local, paths
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
+    from slipstream.train.design import Design
     from slipstream.train.job import Maker, Plan, Report
-    from slipstream.train.loop import Control
+    from slipstream.train.loop import Control, Recipe
     from slipstream.train.planning import Estimate
 
+CONVERSATIONS = "conversations"  # folder in --work
 RATE, REFRESH_RATE = 1e-3, 3e-4  # learning rates
+WARMUP = 200  # steps, or a tenth of all
+STOPPED = "stopped; the same command goes on from here"
 LEAST_STEPS, PASSES = 60, 4  # of a refresh: steps, and times over the answers
 
 
@@ -36,6 +37,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(args: argparse.Namespace) -> int:
+    check(args)
     if args.evaluate:
         from slipstream.commands.train_evaluate import evaluate_drafter
 
@@ -50,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
     maker, plan, start = _open(args, group)
     if plan is None:
         return 0
+    from slipstream.commands.train_signals import Listener
     from slipstream.commands.train_teller import Teller
     from slipstream.train.loop import NEW, Control
     from slipstream.train.picture import Picture
@@ -59,12 +62,15 @@ def run(args: argparse.Namespace) -> int:
     control = Control()
     is_first = group is None or group.rank() == 0
     say = Teller(args.log, picture) if is_first else lambda _: None
-    with _listening(control):
+    listener = Listener(control)
+    with listener.listening():
         used = read_answers(args.answers, maker.shape.vocabulary) if args.refresh else []
-        if not args.refresh and args.only != "fit":
-            _write(args, maker, plan, say, control, group)
-        if args.only == "write":
-            return 0
+        # Stopped before all is written, it must not learn from the part, nor choose from it which tokens to draft.
+        is_stopped = not (args.refresh or args.only == "fit") and _write(args, maker, plan, say, control, group)
+        if is_stopped and is_first:
+            print(STOPPED)
+        if is_stopped or args.only == "write":
+            return listener.code
         if is_first:
             print(f"picture of the course: {picture.path}", flush=True)
         found = maker.fit(plan, say, control, start=start, begins_from=args.start or NEW, used=used, group=group)
@@ -75,7 +81,8 @@ def run(args: argparse.Namespace) -> int:
         worth = f"{found[1].per_round:.2f} tokens per round on held-out conversations"
         print(f"{plan.output}: {worth if found[1].rounds else 'too few conversations to hold any out'}")
     elif control.is_stopped:
-        print("stopped; the same command goes on from here")
+        print(STOPPED)
+        return listener.code
     else:
         print("held-out answers got no better, so nothing was written; the drafter stays as it was")
     return 0
@@ -83,17 +90,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _write(
     args: argparse.Namespace, maker: Maker, plan: Plan, say: Callable[[Report], None], control: Control, group: Any
-) -> None:
-    """Conversations; those of all processes are there when it returns."""
+) -> bool:
+    """Conversations; those of all processes are there when it returns. Whether any of them was stopped."""
     import mlx.core as mx
 
+    from slipstream.models.host import number
     from slipstream.train.questions import bundled_prompts, read_prompts
 
     given = read_prompts(args.prompts) if args.prompts else bundled_prompts()
     part, parts = _part(args.part) if group is None else (group.rank(), group.size())
     maker.write(plan, given, say, control, part, parts)
-    if group is not None:
-        mx.eval(mx.distributed.all_sum(mx.zeros(1), group=group))
+    if group is None:
+        return control.is_stopped
+    return number(mx.distributed.all_sum(mx.array(float(control.is_stopped)), group=group)) > 0
 
 
 def _group() -> Any:
@@ -106,44 +115,19 @@ def _group() -> Any:
     return group if group.size() > 1 else None
 
 
-@contextmanager
-def _listening(control: Control) -> Generator[None]:
-    """Ctrl-C and SIGTERM stop after the step that is being made, a second one at once; see `train/process.py`."""
-    from slipstream.train.process import PAUSE, RESUME
-
-    def stop(number: int, _: object) -> None:
-        control.stop()
-        signal.signal(number, signal.default_int_handler)
-
-    heard: dict[int, Any] = {
-        signal.SIGINT: stop,
-        signal.SIGTERM: stop,
-        PAUSE: lambda *_: control.pause(),
-        RESUME: lambda *_: control.resume(),
-    }
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, handler) for number, handler in heard.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dict[str, mx.array] | None]:
     """What makes it, what is to be made, and the weights to go on from. No plan: it was only to be said."""
     import mlx.core as mx
 
+    from slipstream.commands.train_plan import choose, shard_rows
     from slipstream.drafters import formats
     from slipstream.engine.load import DTYPES, Precision, load_target, on_gpu
     from slipstream.models.tokeniser import Tokeniser
     from slipstream.train import step
-    from slipstream.train.batches import DECAY
-    from slipstream.train.design import Design, check, of_descriptor
+    from slipstream.train.design import Design, of_descriptor
+    from slipstream.train.design import check as design_check
+    from slipstream.train.export import check_free
     from slipstream.train.job import Maker, Plan
-    from slipstream.train.loop import Recipe
     from slipstream.train.questions import read_prompts
     from slipstream.train.used import mark, read_answers
     from slipstream.train.writing import Amount
@@ -157,25 +141,30 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
     run = f"run-{args.kind}"
     if args.refresh:
         used = read_answers(args.answers, maker.shape.vocabulary)
+        if not used:
+            raise InvalidRequest("--answers holds no answers of 2 tokens or more; give some", option="answers")
         args.conversations = len(used)
         run = f"refresh-{mark(used)}"  # other answers are another run
-    expected = _expected(args, maker, config, group)
+    work = args.work or paths.cache_dir() / "train" / name
+    run = args.checkpoints or work / run
+    expected = choose(args, maker, config, run, group)
     if args.plan:
         return maker, None, None
-    work = args.work or paths.cache_dir() / "train" / name
     label = f"{name}-{'DSpark' if args.kind == 'dspark' else 'DFlash'}"
-    taps = _taps(args.taps)
     design = Design(
         kind=args.kind,
         layers=args.layers or expected.layers,
-        taps=taps,
-        proposals=expected.proposals,
+        taps=taps_of(args.taps),
+        proposals=args.proposals or expected.proposals,
         rank=expected.rank if args.rank is None else args.rank,
         markov=args.markov,
         mask_id=_mask_id(tokeniser) if args.mask_id is None else args.mask_id,
         draft_vocabulary=args.draft_vocabulary,
     )
-    check(design, maker.shape)
+    design_check(design, maker.shape)
+    output = args.output or work / label
+    if args.only != "write":
+        check_free(output)  # not only after hours
     start = None
     if args.start:
         checkpoint = formats.read(local.resolve_drafter(args.start))
@@ -186,29 +175,10 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
             name: value.astype(mx.float32) if mx.issubdtype(value.dtype, mx.floating) else value
             for name, value in checkpoint.weights.items()
         }
-    steps = args.steps
-    if args.refresh and steps is None and args.minutes is None:
-        steps = max(LEAST_STEPS, PASSES * args.conversations // args.texts)
-    recipe = Recipe(
-        design=design,
-        texts=args.texts,
-        anchors=args.anchors,
-        longest=args.longest,
-        rate=(REFRESH_RATE if args.refresh else RATE) if args.rate is None else args.rate,
-        warmup=args.warmup if steps is None else min(args.warmup, max(1, steps // 10)),
-        optimiser=args.optimiser,
-        ema=args.ema,
-        decay=max(DECAY, design.proposals / 2) if args.decay is None else args.decay,
-        ce=args.ce,
-        l1=args.l1,
-        steps=steps,
-        seconds=(None if steps else expected.training_s) if args.minutes is None else 60 * args.minutes,
-        seed=args.seed,
-    )
-    shards = max(1, -(-args.conversations // args.shard))
+    rows = args.shard or shard_rows(args, work / CONVERSATIONS, expected, group)
     amount = Amount(
-        shards=shards,
-        rows=args.shard,
+        shards=-(-args.conversations // rows),
+        rows=rows,
         answer=args.answer,
         width=args.width,
         invented=args.invented,
@@ -216,11 +186,11 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
     )
     network = DTYPES[args.network_dtype] if args.network_dtype else mx.bfloat16 if on_gpu() else mx.float32
     plan = Plan(
-        recipe=recipe,
+        recipe=_recipe(args, design, expected),
         amount=amount,
-        data=work / "conversations",
-        run=args.checkpoints or work / run,
-        output=args.output or work / label,
+        data=work / CONVERSATIONS,
+        run=run,
+        output=output,
         precision=step.Precision(network=network),
         part=args.rows,
         data_seconds=None if args.data_minutes is None else 60 * args.data_minutes,
@@ -231,80 +201,30 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
     return maker, plan, start
 
 
-def _taps(text: str | None) -> tuple[int, ...]:
-    try:
-        taps = tuple(int(tap) for tap in text.split(",")) if text else ()
-    except ValueError as error:
-        raise InvalidRequest(f"--taps must be layers such as 1,7,14, not {text!r}", option="taps") from error
-    if list(taps) != sorted(set(taps)):
-        raise InvalidRequest(f"--taps must go upwards, unlike {text!r}", option="taps")
-    return taps
+def _recipe(args: argparse.Namespace, design: Design, expected: Estimate) -> Recipe:
+    from slipstream.train.batches import DECAY
+    from slipstream.train.loop import Recipe
 
-
-def _expected(args: argparse.Namespace, maker: Maker, config: dict[str, Any], group: Any) -> Estimate:
-    """Says what is to be made. Raises InvalidRequest when it would bring too little, unless told otherwise."""
-    from slipstream.train import planning
-    from slipstream.train.measuring import forward_seconds
-
-    size = planning.size_of(config)
-    if size is None:
-        raise InvalidRequest("this model's config does not say how large it is; choose another model")
-    machine = planning.machine_of(_chip())
-    # Halves of the work are for machines that will not decode with it; processes that share it must plan the same.
-    if args.only is None and group is None:
-        machine = planning.measured(machine, *forward_seconds(maker.target, planning.PROPOSALS + 1))
-    expected = planning.estimate(
-        size,
-        machine,
-        conversations=args.conversations,
-        minutes=args.minutes,
-        layers=args.layers,
-        proposals=args.proposals,
+    steps = args.steps
+    if args.refresh and steps is None and args.minutes is None:
+        steps = max(LEAST_STEPS, PASSES * args.conversations // args.texts)
+    warmup = WARMUP if steps is None else min(WARMUP, max(1, steps // 10))
+    return Recipe(
+        design=design,
+        texts=args.texts,
+        anchors=args.anchors,
+        longest=args.longest,
+        rate=(REFRESH_RATE if args.refresh else RATE) if args.rate is None else args.rate,
+        warmup=warmup if args.warmup is None else args.warmup,
+        optimiser=args.optimiser,
+        ema=args.ema,
+        decay=max(DECAY, design.proposals / 2) if args.decay is None else args.decay,
+        ce=args.ce,
+        l1=args.l1,
+        steps=steps,
+        seconds=(None if steps else expected.training_s) if args.minutes is None else 60 * args.minutes,
+        seed=args.seed,
     )
-    rank = f"rank {expected.rank if args.rank is None else args.rank}, " if args.kind == "dspark" else ""
-    made = (
-        f"a {args.kind} drafter of {expected.layers} layers, {rank}reading {len(_taps(args.taps)) or expected.taps} "
-        f"layers, {expected.proposals} drafts a round"
-    )
-    amount = (
-        f"about {args.conversations} conversations in {_minutes(expected.writing_s)}, "
-        f"training {_minutes(expected.training_s)}, {expected.watt_hours:.0f} Wh"
-    )
-    if args.refresh:
-        amount = f"learning from {args.conversations} answers of your own"
-    lines = [
-        f"{maker.name}: {size.parameters / 1e6:.0f} million weights, {size.active / 1e6:.0f} used for each token",
-        f"going on from {args.start}" if args.start else made,
-        amount,
-    ]
-    if not args.refresh:
-        lines.append(f"expected: {expected.per_round:.1f} tokens per round, {expected.gain:.2f} times plain decoding")
-    if group is None or group.rank() == 0:
-        print("\n".join(lines), flush=True)
-    if not (expected.is_worth_it or args.anyway or args.plan):
-        raise InvalidRequest(
-            f"a drafter would make this model {expected.gain:.2f} times as fast: {expected.reason}; "
-            "use --mode lookup, or make it with --anyway",
-            gain=expected.gain,
-        )
-    return expected
-
-
-def _chip() -> str:
-    import platform
-    import subprocess
-
-    if sys.platform != "darwin":
-        from slipstream.engine.load import on_gpu
-
-        return "H200" if on_gpu() else platform.machine()
-    return subprocess.run(
-        ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def _mask_id(tokeniser: Any) -> int:
@@ -334,3 +254,5 @@ if __name__ == "__main__":  # where not all that the other commands need is inst
     except SlipstreamError as error:
         print(f"slipstream: {error.message}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

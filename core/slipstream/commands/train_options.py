@@ -5,6 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from slipstream.errors import InvalidRequest
+
+ONE_OR_MORE = (
+    *("conversations", "answer", "width", "shard", "layers", "proposals", "steps", "texts", "anchors", "longest"),
+    *("rows", "every"),
+)
+NONE_OR_MORE = ("judge_most", "rank", "warmup", "draft_vocabulary", "mask_id", "rate", "ce", "l1", "save_seconds")
+MORE_THAN_NONE = ("minutes", "data_minutes", "decay")
+SHARES = ("invented", "ema")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", help="folder, GGUF file or Hugging Face name (default: the built-in model)")
@@ -37,7 +47,11 @@ def _add_conversations(data: argparse._ArgumentGroup) -> None:
     data.add_argument("--answer", type=int, default=320, help="tokens of an answer at most (%(default)s)")
     data.add_argument("--invented", type=float, default=0.5, help="share of questions that the model invents")
     data.add_argument("--width", type=int, default=64, help="texts written at once (%(default)s)")
-    data.add_argument("--shard", type=int, default=512, help="conversations in a file (%(default)s)")
+    data.add_argument(
+        "--shard",
+        type=int,
+        help="conversations in a file, after each of which it can stop (about a minute's, at most 512)",
+    )
     data.add_argument("--data-minutes", type=float, help="stop writing after so long")
     data.add_argument("--part", default="0/1", help="write every nth file: 0/2 and 1/2 on two devices (%(default)s)")
 
@@ -67,7 +81,7 @@ def _add_steps(steps: argparse._ArgumentGroup) -> None:
     steps.add_argument("--anchors", type=int, default=64, help="places in each that a block begins at (%(default)s)")
     steps.add_argument("--longest", type=int, default=640, help="tokens of a conversation that are used (%(default)s)")
     steps.add_argument("--rate", type=float, help="learning rate (0.001; with --refresh 0.0003)")
-    steps.add_argument("--warmup", type=int, default=200, help="steps until it is reached; a tenth of --steps at most")
+    steps.add_argument("--warmup", type=int, help="steps until it is reached (200, or a tenth of --steps if fewer)")
     steps.add_argument("--optimiser", choices=("adamw", "muon"), default="adamw")
     steps.add_argument("--ema", type=float, default=0.998, help="of the averaged weights (%(default)s)")
     steps.add_argument("--decay", type=float, help="later drafts weigh less by it (default: by their number)")
@@ -86,3 +100,31 @@ def _add_precision(parser: argparse.ArgumentParser) -> None:
     kinds = ("float32", "bfloat16", "float16")
     machine.add_argument("--dtype", choices=kinds, help="what the model computes in")
     machine.add_argument("--network-dtype", choices=kinds, help="what the drafter computes in while it learns")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Raises InvalidRequest for a number that nothing could be made with."""
+    ranges = (
+        (ONE_OR_MORE, 1.0, float("inf"), "1 or more"),
+        (NONE_OR_MORE, 0.0, float("inf"), "0 or more"),
+        (MORE_THAN_NONE, 1e-9, float("inf"), "more than 0"),
+        (SHARES, 0.0, 1.0, "from 0 to 1"),
+    )
+    for names, least, most, words in ranges:
+        for name in names:
+            value: float | None = getattr(args, name)
+            if value is not None and not least <= value <= most:
+                raise InvalidRequest(f"--{name.replace('_', '-')} must be {words}, not {value}", option=name)
+    if args.evaluate and args.judge_most < 1:
+        raise InvalidRequest("--judge-most must be 1 or more with --evaluate", option="judge_most")
+
+
+def taps_of(text: str | None) -> tuple[int, ...]:
+    """Layers, ascending. Raises InvalidRequest."""
+    try:
+        taps = tuple(int(tap) for tap in text.split(",")) if text else ()
+    except ValueError as error:
+        raise InvalidRequest(f"--taps must be layers such as 1,7,14, not {text!r}", option="taps") from error
+    if list(taps) != sorted(set(taps)):
+        raise InvalidRequest(f"--taps must go upwards, unlike {text!r}", option="taps")
+    return taps

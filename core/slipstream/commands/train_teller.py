@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict
 from pathlib import Path
 
 from slipstream.train.job import Judged, Report
+from slipstream.train.lines import append
 from slipstream.train.loop import Figure
 from slipstream.train.picture import Moment, Picture
 from slipstream.train.writing import Written
@@ -23,7 +23,6 @@ class Teller:
         self._began = time.monotonic()
 
     def __call__(self, report: Report) -> None:
-
         at = time.monotonic() - self._began
         match report:
             case Written():
@@ -48,6 +47,4 @@ class Teller:
                 line = f"{report.what}: {kinds} (everywhere {report.everywhere:.2f}, T=1 {report.chance:.2f})"
         print(f"{at:7.1f} s  {line}", flush=True)
         if self._log is not None:
-            with self._log.open("a") as file:
-                entry = {"what": type(report).__name__, "at": round(at, 2)} | asdict(report)
-                file.write(json.dumps(entry) + "\n")
+            append(self._log, {"what": type(report).__name__, "at": round(at, 2)} | asdict(report))

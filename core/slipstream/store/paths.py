@@ -128,19 +128,22 @@ def _sweep(final: Path) -> None:
 
 
 def _move_into_place(folder: Path, final: Path) -> None:
-    while True:
-        try:
-            folder.rename(final)
-            return
-        except OSError as error:
-            if error.errno not in _TAKEN:
-                raise
-        # Under a temporary name of its own, so that it is swept if this run dies while removing it.
-        old, lock = _locked_folder(final)
-        try:
+    aside: list[tuple[Path, int]] = []
+    try:
+        while True:
+            try:
+                folder.rename(final)
+                return
+            except OSError as error:
+                if error.errno not in _TAKEN:
+                    raise
+            # Under a temporary name of its own, so that it is swept if this run dies while removing it.
+            old, lock = _locked_folder(final)
+            aside.append((old, lock))
             with suppress(FileNotFoundError):  # another run moved it away first
                 final.rename(old / "old")
-        finally:
+    finally:  # only now: deleting takes long, and the new one should not wait for it
+        for old, lock in aside:
             shutil.rmtree(old, ignore_errors=True)
             os.close(lock)
 

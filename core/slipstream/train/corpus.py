@@ -68,6 +68,11 @@ class Corpus:
                 folder=str(self.folder),
             )
 
+    def rows(self) -> int | None:
+        """Conversations asked for in each shard; None: it was not begun."""
+        path = self.folder / ABOUT
+        return int(json.loads(path.read_text())["settings"]["rows"]) if path.exists() else None
+
     def path(self, shard: int) -> Path:
         return self.folder / f"shard-{shard:05d}.npz"
 

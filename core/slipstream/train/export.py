@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 
 from slipstream.drafters.descriptor import Descriptor
 from slipstream.errors import InvalidRequest
+from slipstream.store.paths import atomic_folder
 from slipstream.train.design import STEP, config_of
 from slipstream.train.network import W2
 from slipstream.train.step import D2T, offsets
@@ -49,24 +48,27 @@ def most_said(counts: Any, size: int) -> mx.array:
 
 
 def export(folder: Path, d: Descriptor, parameters: Mapping[str, mx.array], metadata: Mapping[str, Any]) -> None:
-    """Write config.json and model.safetensors, in bfloat16. Raises InvalidRequest when the folder holds other files."""
-    partial = folder.with_name(f".{folder.name}-{os.getpid()}")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    """Write config.json and model.safetensors, in bfloat16. Raises InvalidRequest when the folder holds other files.
+
+    An older drafter stands there until the new one is whole.
+    """
+    check_free(folder)
     weights = {
         name: tensor.astype(mx.bfloat16) if mx.issubdtype(tensor.dtype, mx.floating) else tensor
         for name, tensor in parameters.items()
     }
     mx.eval(weights)
-    mx.save_safetensors(str(partial / "model.safetensors"), weights, metadata={"format": "mlx"})
-    (partial / "config.json").write_text(json.dumps(config_of(d, metadata), indent=2) + "\n")
-    if folder.exists():
-        if extra := sorted(
-            path.name for path in folder.iterdir() if path.name not in ("config.json", "model.safetensors")
-        ):
-            shutil.rmtree(partial)
-            raise InvalidRequest(
-                f"{folder} holds other files ({extra[0]}); choose another --output", folder=str(folder)
-            )
-        shutil.rmtree(folder)
-    partial.replace(folder)
+    with atomic_folder(folder) as partial:
+        mx.save_safetensors(str(partial / "model.safetensors"), weights, metadata={"format": "mlx"})
+        (partial / "config.json").write_text(json.dumps(config_of(d, metadata), indent=2) + "\n")
+
+
+def check_free(folder: Path) -> None:
+    """Raises InvalidRequest for a folder with files that a drafter must not replace; another drafter's it may."""
+    ours = ("config.json", "model.safetensors", ".DS_Store")  # the last is what the Finder leaves everywhere
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InvalidRequest(f"{folder} is a file; choose another --output", folder=str(folder))
+    if extra := sorted(path.name for path in folder.iterdir() if path.name not in ours):
+        raise InvalidRequest(f"{folder} holds other files ({extra[0]}); choose another --output", folder=str(folder))

@@ -29,7 +29,8 @@ def drafters_dir() -> Path:
 def made_drafters() -> list[Made]:
     """Those of the window, and those of `slipstream train` where nothing else was said. Headers only."""
     folders = [*sorted(drafters_dir().glob("*")), *sorted((cache_dir() / "train").glob("*/*"))]
-    return [made for folder in folders for made in _read(folder)]
+    # A name that begins with a dot is what an export left half made.
+    return [made for folder in folders if not folder.name.startswith(".") for made in _read(folder)]
 
 
 def _read(folder: Path) -> Iterator[Made]:

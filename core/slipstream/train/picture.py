@@ -14,6 +14,7 @@ from html import escape
 from pathlib import Path
 
 from slipstream.errors import InvalidRequest
+from slipstream.train.lines import append, entries
 
 WIDTH, HEIGHT, PANEL = 1240, 400, (340, 270)  # of the whole, and of each of the three panels
 LEFT, TOP, BETWEEN = 60, 64, 70
@@ -45,9 +46,9 @@ class Picture:
         self._kept = path.with_suffix(".jsonl")
         self._moments: list[Moment] = []
         if self._kept.exists():
-            lines = self._kept.read_text().split("\n")
-            found = [json.loads(line) for line in lines if line.endswith("}")]  # the last may be cut short
-            self._moments = [Moment(**entry | {"agrees": tuple(entry["agrees"])}) for entry in found]
+            for entry in entries(self._kept.read_bytes()):
+                entry["agrees"] = tuple(entry["agrees"])
+                self._moments.append(Moment(**entry))
 
     def add(self, moment: Moment) -> None:
         """Later ones of an earlier sitting that was not saved are forgotten: they are made again."""
@@ -56,8 +57,7 @@ class Picture:
         self._moments = [*kept, moment]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if is_going_on:
-            with self._kept.open("a") as file:
-                file.write(json.dumps(asdict(moment)) + "\n")
+            append(self._kept, asdict(moment))
         else:
             _replace(self._kept, "".join(json.dumps(asdict(one)) + "\n" for one in self._moments))
 

@@ -22,6 +22,8 @@ BY_LAYERS, BY_TOKENS = 0.16, 0.14
 MOST = 5.5  # whatever is spent, with seven drafts
 HEAD_OVERHEAD = 0.1  # of one row through the output table, what seven cost beside it
 ANSWER = 220  # tokens, on average
+SHARD, SHARD_SECONDS = 512, 60.0  # conversations in a file: as many as are written in so long, or fewer
+LEAST_SHARD = 16  # texts at once, below which writing gets slower
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,14 @@ def estimate(
     if not made:
         raise InvalidRequest(f"a target of {size.layers} layers is too small for a drafter; use --mode lookup")
     return max(made, key=lambda one: one.gain)
+
+
+def shard_rows(conversation_s: float) -> int:
+    """Conversations for a file, between which writing can stop. `conversation_s`: what each takes."""
+    rows = LEAST_SHARD
+    while 2 * rows <= SHARD and 2 * rows * conversation_s <= SHARD_SECONDS:
+        rows *= 2
+    return rows
 
 
 def _of(

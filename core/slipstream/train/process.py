@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -11,7 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from slipstream.train.lines import entries
+
 PAUSE, RESUME = signal.SIGUSR1, signal.SIGUSR2  # what the command listens to
+
+
+def program() -> list[str]:
+    """What runs `slipstream train`; options follow. In the installed app no Python can be called, but itself."""
+    if getattr(sys, "frozen", None) == "macosx_app":  # py2app
+        return [str(Path(os.environ["RESOURCEPATH"]).parent / "MacOS" / "Slipstream"), "train"]
+    return [sys.executable, "-m", "slipstream.commands.train"]
 
 
 class TrainingProcess:
@@ -23,7 +31,7 @@ class TrainingProcess:
         log.write_text("")
         self._log = log
         self._read = 0
-        command = [sys.executable, "-m", "slipstream.commands.train", *arguments, "--log", str(log)]
+        command = [*program(), *arguments, "--log", str(log)]
         self._errors = log.with_suffix(".err")
         with self._errors.open("w") as errors:
             self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=os.environ.copy())
@@ -35,7 +43,7 @@ class TrainingProcess:
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]  # the last line may still be being written
         self._read += len(whole)
-        return [json.loads(line) for line in whole.split(b"\n") if line]
+        return entries(whole)
 
     def pause(self) -> None:
         """After the step that is being made. Its state is saved, its memory kept."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from slipstream.train.lines import entries
 from slipstream.train.process import PAUSE, RESUME, TrainingProcess
 
 
@@ -99,7 +99,7 @@ def read_log(log: Path, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
     except OSError:
         return [], offset
     whole = data[: data.rfind(b"\n") + 1]  # the last line may still be being written
-    return [json.loads(line) for line in whole.split(b"\n") if line], offset + len(whole)
+    return entries(whole), offset + len(whole)
 
 
 def _is_run(pid: int, log: Path) -> bool:
