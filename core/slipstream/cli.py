@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     from slipstream.agents import commands as agents
     from slipstream.commands import benchmark, calibrate, doctor, generate, models, race, roofline, serve, train, verify
 
-    parser = Parser(
+    parser: argparse.ArgumentParser = Parser(
         prog="slipstream",
         description="Local language models, faster by speculative decoding. Without a command the window opens.",
     )

@@ -320,7 +320,7 @@ def test_unknown_fields_are_named_to_the_client() -> None:
         streamed = post(served.url, "/v1/chat/completions", chat_body(tempreture=1, stream=True))
         assert streamed.headers["x-slipstream-ignored"] == "tempreture"
         assert '"ignored":["tempreture"]' in streamed.text
-        many = post(served.url, "/v1/chat/completions", chat_body(**{f"f{n}\n": n for n in range(12)}))
+        many = post(served.url, "/v1/chat/completions", chat_body("hi", **{f"f{n}\n": n for n in range(12)}))
         assert many.headers["x-slipstream-ignored"].endswith("f9\\n, and 2 more")
         known = post(served.url, "/v1/chat/completions", chat_body(slipstream={"max_draft": 2}))
         assert "x-slipstream-ignored" not in known.headers and "ignored" not in known.json()["slipstream"]

@@ -21,11 +21,12 @@ from slipstream.curves import Curves
 from slipstream.errors import ModelNotFound, Unsteady, WontFit
 from slipstream.events import Done, Event, Finish, Measured, Timings
 from slipstream.jobs import Inbox, Job
-from slipstream.server import model_host, ollama
+from slipstream.server import model_host
 from slipstream.server.app import HttpServer
 from slipstream.server.backend import Backend
 from slipstream.server.fields import Fields
 from slipstream.server.model_host import Known, ModelHost
+from slipstream.server.times import read_time
 from slipstream.types import Calibrate
 
 SLOW = Script(pieces=("word ",) * 20, round_s=0.01)
@@ -279,7 +280,7 @@ def test_without_any_idle_time_each_request_has_its_load() -> None:
     ("text", "seconds"), [("5m", 300), ("1h30m", 5400), ("1.5s", 1.5), ("-1m", -60), ("300", 300), (-1, -1), (7.5, 7.5)]
 )
 def test_times_as_ollamas_clients_write_them(text: object, seconds: float) -> None:
-    assert ollama._read_time(Fields({"keep_alive": text}), "keep_alive") == seconds
+    assert read_time(Fields({"keep_alive": text}), "keep_alive") == seconds
 
 
 def test_an_answer_longer_than_the_idle_time_is_not_cut() -> None:

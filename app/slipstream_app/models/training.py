@@ -24,7 +24,6 @@ from slipstream_app.models.training_progress import Progress, Stage
 logger = logging.getLogger(__name__)
 
 LOOK_MS = 500
-SHARD = 128  # conversations written between two signs of life
 EVERY = 10  # steps between two figures
 
 
@@ -126,7 +125,7 @@ class Training(QObject):
         """The same at each sitting, so that it goes on."""
         wanted = self.wanted
         model = [] if wanted.model is None else ["--model", wanted.model]
-        amount = ["--conversations", str(wanted.conversations), "--shard", str(SHARD), "--every", str(EVERY)]
+        amount = ["--conversations", str(wanted.conversations), "--every", str(EVERY)]
         places = ["--work", str(self.work), "--output", str(self.output)]
         return [*model, *places, *amount, *(["--anyway"] if wanted.anyway else []), *wanted.extra]
 
