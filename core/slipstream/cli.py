@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from typing import cast
 
 from slipstream import __version__, log
 from slipstream.commands.output import can_say_everything
@@ -107,10 +108,8 @@ def _parser() -> argparse.ArgumentParser:
     from slipstream.agents import commands as agents
     from slipstream.commands import benchmark, calibrate, doctor, generate, models, race, roofline, serve, train, verify
 
-    parser: argparse.ArgumentParser = Parser(
-        prog="slipstream",
-        description="Local language models, faster by speculative decoding. Without a command the window opens.",
-    )
+    description = "Local language models, faster by speculative decoding. Without a command the window opens."
+    parser = cast(argparse.ArgumentParser, Parser(prog="slipstream", description=description))
     parser.add_argument("--version", action="store_true", help="print versions and exit")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
