@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anthropic
+import openai
 import pytest
 
 from fakes import serving
@@ -103,7 +105,11 @@ def test_what_the_docs_ask_of_a_server_is_answered(file: str, command: str, url:
 @pytest.mark.parametrize(("file", "block"), SNIPPETS)
 def test_programs_in_the_docs_run(file: str, block: str, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ADDRESS in block, f"{file}: what does this program need?"
-    exec(compile(block.replace(ADDRESS, url), file, "exec"), {})
+    names: dict[str, Any] = {}
+    exec(compile(block.replace(ADDRESS, url), file, "exec"), names)
+    for client in names.values():  # programs end with their clients open, and tests go on
+        if isinstance(client, openai.OpenAI | anthropic.Anthropic):
+            client.close()
     assert capsys.readouterr().out == "Hello world\n"
 
 
