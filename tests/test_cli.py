@@ -233,10 +233,10 @@ def test_bad_input_is_one_sentence(arguments: tuple[str, ...], words: str, run: 
 
 
 def test_bad_choices_are_told_by_the_parser(run: Run) -> None:
-    for arguments in (("--mode", "magic"), ("--kv-bits", "3"), ("--max-tokens", "ten"), ("--dtype", "int8")):
-        code, out, err = run("generate", *ALPHABET, *arguments)
+    for option, value in (("--mode", "magic"), ("--kv-bits", "3"), ("--max-tokens", "ten"), ("--dtype", "int8")):
+        code, out, err = run("generate", *ALPHABET, option, value)
         assert (code, out) == (2, "")
-        assert "error: argument" in err
+        assert f"{option} must be " in err
     assert run("generate")[0] == 2
 
 
@@ -254,8 +254,8 @@ def test_a_prompt_file(run: Run, root: Path) -> None:
     arguments = ("generate", "--model", "./alphabet", "--raw-prompt", "--max-tokens", "3", "--prompt-file")
     assert run(*arguments, "prompt.txt")[:2] == (0, "abc")
     (root / "binary").write_bytes(b"\xff\xfe\x00")
-    for name in ("binary", "nothing.txt", "."):
-        refused(*run(*arguments, name), "cannot be read")
+    for name, sentence in (("binary", "no text in UTF-8"), ("nothing.txt", "cannot be read"), (".", "cannot be read")):
+        refused(*run(*arguments, name), sentence)
 
 
 @pytest.mark.parametrize("suffix", ["json", "md"])
