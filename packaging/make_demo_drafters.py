@@ -28,7 +28,7 @@ import numpy as np
 from slipstream.drafters import formats
 from slipstream.train.export import reduced
 
-NAMES = ("SmolLM2-135M-DSpark-block7", "SmolLM2-135M-DFlash-block8")
+NAMES = ("SmolLM2-135M-DSpark", "SmolLM2-135M-DFlash")
 LIMIT_BYTES = 24 * 1024 * 1024
 KEPT = ("confidence_head.",)  # tiny, and one row: nothing to gain
 

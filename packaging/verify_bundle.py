@@ -28,7 +28,7 @@ START_LIMIT_S = 120.0
 STAYS_UP_S = 10.0
 SELFTEST_PORT = 8799
 MAXIMUM_BYTES = 450_000_000  # without the built-in target
-RESOURCES = ("catalog.toml", "icons/send.svg", "i18n/slipstream_de.qm", "demo/SmolLM2-135M-DSpark-block7/config.json")
+RESOURCES = ("catalog.toml", "icons/send.svg", "i18n/slipstream_de.qm", "demo/SmolLM2-135M-DSpark/config.json")
 
 
 def faults(app: Path) -> Iterator[str]:

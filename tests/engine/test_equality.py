@@ -26,9 +26,9 @@ from slipstream.drafters.lookup import Lookup
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine.load import Precision, load_drafter
 from slipstream.measure.verdict import Verdict
-from slipstream.models import backend
+from slipstream.models import backend, joined
 from slipstream.models.cache import WindowCache
-from slipstream.models.target import Target
+from slipstream.models.target import TOLERANCE, Target
 from slipstream.types import Mode, Options
 from tiny_runs import PATTERNS, Run, Scripted, decode, half, judge, plain, windowed_target
 
@@ -178,6 +178,18 @@ def test_a_packed_cache_changes_nothing(kv_bits: int, folder: Path, counts: Coun
     check(counts, onto, lambda: (scripted,), sampled(0.7, 20), PROMPT, own, kv_bits=kv_bits)
     partly = half(network(folder, "dflash", onto), own.tokens, len(PROMPT))
     check(counts, onto, lambda: (partly,), sampled(0.7, 20), PROMPT, own, kv_bits=kv_bits)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_joint_products_change_nothing(precision: str, folder: Path, counts: Counts) -> None:
+    onto = tiny.target(precision)
+    parts = onto._parts
+    assert parts is not None
+    assert joined.join(parts.layers, lambda: onto._probed(parts), TOLERANCE) == 2 * tiny.LAYERS
+    own = plain(onto, sampled(0.7, 20), PROMPT)
+    for name, width in zip(("vanilla", "dflash"), (8, 3), strict=True):
+        partly = half(network(folder, name, onto), own.tokens, len(PROMPT))
+        check(counts, onto, lambda: (partly,), sampled(0.7, 20, width=width), PROMPT, own)  # noqa: B023
 
 
 def test_qwen3_with_its_own_head_changes_nothing(folder: Path, counts: Counts) -> None:

