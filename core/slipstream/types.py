@@ -62,7 +62,7 @@ class Options:
     ignore_eos: bool = False  # benchmarks want equal lengths
     logprobs: int | None = None  # None: off; n: the chosen token's and the n best
     mode: Mode = Mode.AUTO
-    max_draft: int | None = None  # None: the whole block; in auto, what pays
+    max_draft: int | None = None  # None: the whole block, on a CPU at most 7; in auto, what pays
     acceptance: Acceptance = Acceptance.MATCH
     grammar: Grammar | None = None
     margins: bool = False  # report the gap between the two best choices at every token

@@ -301,3 +301,13 @@ def test_what_is_known_of_the_pair(random_engine: MlxEngine) -> None:
     assert (info.name, info.vocabulary, info.context) == ("random", 260, 2048)
     assert info.drafters == (Mode.DSPARK, Mode.DFLASH)
     assert (info.dtype, info.quantisation, info.end_ids) == ("float32", "none", (END,))
+
+
+def test_a_cpu_checks_no_more_than_seven_drafts_unless_it_is_told_to(root: Path, tmp_path: Path) -> None:
+    write_byte_drafter(tmp_path / "long", Mode.DSPARK, block=10)
+    engine = open_engine(Pair(root / "random", (tmp_path / "long",)))
+    usual, _ = ask(engine, "abc", Options(mode=Mode.DSPARK, max_tokens=14))
+    told, _ = ask(engine, "abc", Options(mode=Mode.DSPARK, max_tokens=14, max_draft=10))
+    assert len(usual.rounds[0].drafted) == 7
+    assert len(told.rounds[0].drafted) == 10
+    assert usual.tokens == told.tokens

@@ -150,7 +150,7 @@ def test_the_drafters_are_there_packed_and_small() -> None:
     for mode, folder in folders.items():
         checkpoint = formats.read(folder)
         assert checkpoint.descriptor.mode is mode
-        assert checkpoint.descriptor.proposals == 7
+        assert checkpoint.descriptor.proposals == 10
         packed = json.loads((folder / "config.json").read_text())["quantization"]
         assert (packed["bits"], packed["group_size"]) == (6, 64)
     size = sum(path.stat().st_size for folder in folders.values() for path in folder.iterdir())

@@ -161,7 +161,9 @@ def add_sampling(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
     group.add_argument("--stop", action="append", default=[], help="end the answer before this text; repeatable")
     group.add_argument("--stop-id", action="append", default=[], type=int, help="end at this token id; repeatable")
     group.add_argument("--ignore-eos", action="store_true", help="go on past the model's own end")
-    group.add_argument("--max-draft", default="auto", help="draft at most so many tokens a round, or auto")
+    group.add_argument(
+        "--max-draft", default="auto", help="draft at most so many tokens a round, or auto: as many as pay"
+    )
     group.add_argument(
         "--acceptance",
         choices=[kind.value for kind in Acceptance],

@@ -24,7 +24,7 @@ from slipstream.engine.identity import drafter_part, target_identity
 from slipstream.engine.kept import Keeper, MlxArrays
 from slipstream.engine.load import Precision
 from slipstream.engine.pace import Pace
-from slipstream.engine.planner import Drafters, plan
+from slipstream.engine.planner import Drafters, plan, usual
 from slipstream.engine.policy import Policy
 from slipstream.engine.round import GRAMMAR, Decoding
 from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady, UnsupportedModel, WontFit
@@ -116,7 +116,7 @@ class MlxEngine:
                 return self._answer(job)
 
     def _answer(self, job: Job) -> Iterator[Event]:
-        options = job.request.options
+        options = usual(job.request.options)
         started = time.monotonic()
         prompt = self.tokeniser.encode(job.request.prompt)
         if len(prompt) >= self.info.context:

@@ -17,6 +17,14 @@ from slipstream.engine.share import Offer
 from slipstream.errors import InvalidRequest
 from slipstream.types import Mode, Options
 
+CPU_DRAFTS = 7  # of a network, in its own mode: each further row would cost a processor some 6 % of a pass
+
+
+def usual(options: Options) -> Options:
+    """The same with as many drafts as are worth checking, where a request leaves that open: a GPU checks a block."""
+    is_open = options.max_draft is None and options.mode in (Mode.DSPARK, Mode.DFLASH, Mode.MTP)
+    return replace(options, max_draft=CPU_DRAFTS) if is_open and mx.default_device() != mx.gpu else options
+
 
 def plan(loaded: Mapping[Mode, Drafter], options: Options, *, can_rewind: bool) -> tuple[Drafter, ...]:
     """The drafters a request uses, in order of precedence. Raises InvalidRequest for one that is not loaded.
