@@ -276,7 +276,7 @@ def test_conversations_side_by_side_keep_their_entries_within_the_budget(root: P
             talks[number] = [*talk, *ids, *[turn] * 10]
             ask(engine, [200, *(chance.randrange(256) for _ in range(40))], max_tokens=2)
             assert engine.prompt_cache is not None
-            held = sum(node.bytes for node in nodes(engine.prompt_cache._root))
+            held = sum(node.bytes for node in nodes(engine.prompt_cache._shelf.root))
             assert held == engine.prompt_cache.status.ram_bytes <= 24 * MIB
     restarted(engine)
 

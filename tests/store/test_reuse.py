@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from slipstream.events import Miss
-from slipstream.store import reuse
+from slipstream.store import shelf
 from slipstream.store.pieces import Found
 from slipstream.store.prefixes import Rows, nodes
 from slipstream.store.prompt_file import Stored
@@ -90,11 +90,11 @@ def look(
 
 def check(cache: PromptCache) -> None:
     """The figures are what is there."""
-    held = sum(node.bytes for node in nodes(cache._root))
+    held = sum(node.bytes for node in nodes(cache._shelf.root))
     status = cache.status
-    assert held == cache._ram <= cache._ram_limit
+    assert held == cache._shelf.bytes <= cache._shelf.limit
     assert status.ram_bytes == held == sum(entry.ram_bytes for entry in status.entries)
-    for node in nodes(cache._root):
+    for node in nodes(cache._shelf.root):
         assert node.parent is not None and node.parent.children[node.tokens[0]] is node
         assert node.start == node.parent.end
 
@@ -194,13 +194,13 @@ def test_ends_go_before_beginnings() -> None:
 
 
 def test_what_is_gone_is_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reuse, "GONE_TOKENS", 1000)
+    monkeypatch.setattr(shelf, "GONE_TOKENS", 1000)
     cache = made(100 * WIDTH)
     for number in range(100):
         keep(cache, [number, *range(80)])
-    known = list(nodes(cache._root))
-    gone = sum(reuse.NODE_TOKENS + len(node.tokens) for node in known if not node.is_there)
-    assert 1000 - 81 - reuse.NODE_TOKENS <= gone <= 1000
+    known = list(nodes(cache._shelf.root))
+    gone = sum(shelf.NODE_TOKENS + len(node.tokens) for node in known if not node.is_there)
+    assert 1000 - 81 - shelf.NODE_TOKENS <= gone <= 1000
     assert [node.tokens[0] for node in known if node.is_there] == [99]
     shortfall = look(cache, [98, *range(90)]).shortfall
     assert shortfall is not None and shortfall.reason is Miss.EVICTED
@@ -236,7 +236,7 @@ def test_old_checkpoints_of_a_long_conversation_are_thinned() -> None:
     for turn in range(20):
         tokens += [turn] * 10
         keep(cache, tokens, at=[len(tokens)])
-    held = [node.end for node in nodes(cache._root) if node.slabs["target"].fixed is not None]
+    held = [node.end for node in nodes(cache._shelf.root) if node.slabs["target"].fixed is not None]
     assert sorted(held) == [10, 170, 180, 190, 200]
 
 

@@ -17,7 +17,8 @@ from slipstream.models import kept
 from slipstream.models.cache import TargetCache
 from slipstream.store.pieces import Found, Source
 from slipstream.store.prompt_file import Stored
-from slipstream.store.reuse import CHECKPOINT_EVERY, PromptCache
+from slipstream.store.reuse import PromptCache
+from slipstream.store.shelf import CHECKPOINT_EVERY
 from slipstream.types import Mode
 
 logger = logging.getLogger(__name__)
