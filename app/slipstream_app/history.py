@@ -14,7 +14,7 @@ import threading
 import time
 import zlib
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
@@ -88,11 +88,10 @@ class History:
         self._path = path
         self._checkpointer: threading.Thread | None = None
         self._db = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
-        try:
+        with ExitStack() as on_failure:
+            on_failure.callback(self._db.close)
             self._prepare()
-        except BaseException:
-            self._db.close()
-            raise
+            on_failure.pop_all()
 
     def _prepare(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -122,12 +121,8 @@ class History:
             yield
             return
         self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with self._db:  # commits, or rolls back after an error
             yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
 
     # Chats.
 

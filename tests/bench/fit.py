@@ -92,7 +92,7 @@ def make(folder: Path, name: str) -> Path:
     from mlx.utils import tree_flatten, tree_map
 
     from slipstream.store import demo
-    from slipstream.store.paths import atomic_folder
+    from slipstream.store.atomic import atomic_folder
 
     final = folder / name
     if final.is_dir():

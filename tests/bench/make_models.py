@@ -25,7 +25,7 @@ from mlx_lm.utils import dequantize_model, load_model, quantize_model  # noqa: E
 
 from slipstream.drafters import formats  # noqa: E402
 from slipstream.store import demo  # noqa: E402
-from slipstream.store.paths import atomic_folder  # noqa: E402
+from slipstream.store.atomic import atomic_folder  # noqa: E402
 
 # What is computed in: packed weights give hidden states of their scales' type.
 DTYPES = {"float32": mx.float32, "bfloat16": mx.bfloat16, "8-bit": mx.bfloat16, "4-bit": mx.float16}

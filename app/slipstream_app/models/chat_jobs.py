@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from slipstream.events import Done, Event, Failed
@@ -21,11 +23,10 @@ class JobFollower(QObject):
         self._session = session
         # Queued, as the first event is said inside `submit`, before there is a job to compare with.
         session.bus.said.connect(self._hear, Qt.ConnectionType.QueuedConnection)
-        try:
+        with ExitStack() as on_failure:
+            on_failure.callback(session.bus.said.disconnect, self._hear)
             self.job: Job = session.submit(request, source)
-        except BaseException:
-            session.bus.said.disconnect(self._hear)
-            raise
+            on_failure.pop_all()
         self.is_over = False
 
     def cancel(self) -> None:

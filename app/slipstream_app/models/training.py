@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from slipstream.store.paths import cache_dir, write_text
+from slipstream.store.atomic import write_text
+from slipstream.store.paths import cache_dir
 from slipstream.train.made import drafters_dir
 from slipstream.train.runs import AdoptedRun, OwnRun, read_log
 from slipstream_app.bridge.pair import PairChoice, made_choice

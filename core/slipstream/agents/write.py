@@ -16,7 +16,7 @@ from pathlib import Path
 from slipstream.agents import journal
 from slipstream.agents.config import ConfigRefused
 from slipstream.agents.plan import FileChange, Plan, read_text
-from slipstream.store.paths import exclusive
+from slipstream.store.atomic import exclusive
 
 logger = logging.getLogger(__name__)
 
@@ -130,16 +130,20 @@ def _stage(real: Path, text: str) -> Path:
                 old.unlink()
     descriptor, name = tempfile.mkstemp(suffix, prefix, real.parent)
     new = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode("utf-8"))
-            _copy_rights(real, descriptor)
-            file.flush()
-            os.fsync(descriptor)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
+    with ExitStack() as on_failure:
+        on_failure.callback(new.unlink, missing_ok=True)
+        _fill(descriptor, text, real)
+        on_failure.pop_all()
     return new
+
+
+def _fill(descriptor: int, text: str, like: Path) -> None:
+    """Write a new file to the disk, with another one's mode and owner, and close it."""
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text.encode("utf-8"))
+        _copy_rights(like, descriptor)
+        file.flush()
+        os.fsync(descriptor)
 
 
 def _copy_rights(real: Path, descriptor: int) -> None:
@@ -166,11 +170,7 @@ def _back_up(real: Path, text: str, when: datetime) -> Path:
             break
         except FileExistsError:
             count += 1
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(text.encode("utf-8"))
-        _copy_rights(real, descriptor)
-        file.flush()
-        os.fsync(descriptor)
+    _fill(descriptor, text, real)
     return backup
 
 

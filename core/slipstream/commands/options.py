@@ -9,7 +9,7 @@ import re
 import secrets
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -277,11 +277,11 @@ def open_pair(
     """Resolve names to folders and load them. On the engine's thread, which is the first to import MLX."""
     from slipstream.engine.engine import open_engine, release
 
-    try:
-        return open_engine(_pair(args, modes), limits, desk)
-    except BaseException:
-        release()
-        raise
+    with ExitStack() as on_failure:
+        on_failure.callback(release)
+        engine = open_engine(_pair(args, modes), limits, desk)
+        on_failure.pop_all()
+    return engine
 
 
 def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:

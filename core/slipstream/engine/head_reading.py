@@ -20,7 +20,7 @@ from slipstream.drafters.mtp_weights import NORMS, Reading
 from slipstream.engine.self_test import FIRST_ANCHOR, Understanding, mark
 from slipstream.models.host import number
 from slipstream.models.target import Target
-from slipstream.store.paths import write_text
+from slipstream.store.atomic import write_text
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,8 @@ from typing import Any
 from slipstream.jobs import Inbox, events_of
 from slipstream.measure.doctor import Finding, State
 from slipstream.measure.result import collect, versions
-from slipstream.store.paths import data_dir, exclusive, write_text
+from slipstream.store.atomic import exclusive, write_text
+from slipstream.store.paths import data_dir
 from slipstream.types import Mode, Options, Request, Text
 
 MODES = (Mode.BASELINE, Mode.DSPARK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 
 from slipstream.prompt.output import OutputParser, Part
 from slipstream.server.backend import Backend
@@ -36,15 +36,13 @@ class Choices:
     async def open(cls, backend: Backend, requests: Iterable[Request]) -> Choices:
         """Queue all, or none. Raises what the engine says about the first within a moment."""
         streams: list[Stream] = []
-        try:
+        with ExitStack() as on_failure:
             for request in requests:
                 stream = await Stream.open(backend, request)
+                on_failure.callback(stream.cancel)
                 streams.append(stream)
             await streams[0].first(FIRST_WORD_S)
-        except BaseException:
-            for stream in streams:
-                stream.cancel()
-            raise
+            on_failure.pop_all()
         return cls(streams)
 
     def cancel(self) -> None:
@@ -59,26 +57,24 @@ class Choices:
                 async for item in only:
                     yield 0, item
             return
-        arrived: asyncio.Queue[Numbered | BaseException | None] = asyncio.Queue()
+        arrived: asyncio.Queue[Numbered | int] = asyncio.Queue()  # a number alone: that answer has ended
 
         async def pump(index: int) -> None:
             try:
                 async with aclosing(replies[index]) as one:
                     async for item in one:
                         arrived.put_nowait((index, item))
-            except Exception as error:  # carried to the reader, who raises it
-                arrived.put_nowait(error)
-            arrived.put_nowait(None)
+            finally:
+                arrived.put_nowait(index)
 
         tasks = [asyncio.create_task(pump(index)) for index in range(len(replies))]
         try:
             running = len(tasks)
             while running:
                 got = await arrived.get()
-                if got is None:
+                if isinstance(got, int):
+                    await tasks[got]  # raises what it ended with
                     running -= 1
-                elif isinstance(got, BaseException):
-                    raise got
                 else:
                     yield got
         finally:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from slipstream.prompt.parts import ToolCall
+from slipstream.store.atomic import write_text
 
 logger = logging.getLogger(__name__)
 
@@ -78,10 +79,7 @@ class KeptCalls:
             self._add(call)
         size = path.stat().st_size
         if size > REWRITE_BYTES:
-            temporary = path.with_name(f".{path.name}.tmp")
-            temporary.write_text("".join(_line(call) for call in self._calls.values()), encoding="utf-8")
-            temporary.chmod(0o600)
-            temporary.replace(path)
+            write_text(path, "".join(_line(call) for call in self._calls.values()), 0o600)
         elif size:
             with path.open("rb+") as file:
                 file.seek(-1, 2)

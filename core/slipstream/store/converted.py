@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from slipstream.errors import ModelIncomplete
-from slipstream.store.paths import atomic_folder, cache_dir, exclusive
+from slipstream.store.atomic import atomic_folder, exclusive
+from slipstream.store.paths import cache_dir
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from slipstream.curves import Curves, Table
 from slipstream.store import machine
-from slipstream.store.paths import cache_dir, exclusive, write_text
+from slipstream.store.atomic import exclusive, write_text
+from slipstream.store.paths import cache_dir
 from slipstream.types import Mode, ModelInfo
 
 FORMAT = 1

@@ -20,8 +20,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from slipstream.store.atomic import exclusive, write_text
 from slipstream.store.hub import RemoteFile, safe_name
-from slipstream.store.paths import exclusive, write_text
 
 FORMAT = 1
 _PARTIAL = ".incomplete"

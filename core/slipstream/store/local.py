@@ -16,8 +16,9 @@ from slipstream.errors import InvalidRequest, ModelIncomplete, ModelNotFound, Un
 from slipstream.models.gguf_architecture import DRAFTER_GGUFS, Decoder, module_names
 from slipstream.models.gguf_header import read_header
 from slipstream.store import catalog, demo, files, hub_cache, preferences
+from slipstream.store.atomic import recover, write_text
 from slipstream.store.converted import as_folder, conversion
-from slipstream.store.paths import cache_dir, data_dir, write_text
+from slipstream.store.paths import cache_dir, data_dir
 from slipstream.store.sizes import words
 
 
@@ -133,6 +134,7 @@ def resolve_drafter(name: str) -> Path:
 def look_up(name: str) -> Path | LocalModel:
     """What a path or a name stands for; nothing is converted. Raises ModelNotFound and InvalidRequest."""
     path = Path(name).expanduser()
+    recover(path.parent, path.name)
     if path.is_dir():
         return path
     if path.is_file():

@@ -17,7 +17,7 @@ import threading
 import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -94,12 +94,12 @@ class PromptStore:
         try:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = os.open(root / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-            try:
+            with ExitStack() as on_failure:
+                on_failure.callback(os.close, lock)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return cls(root, limit, model, identity, ram_limit, lock)
-            except BaseException:
-                os.close(lock)
-                raise
+                store = cls(root, limit, model, identity, ram_limit, lock)
+                on_failure.pop_all()
+            return store
         except BlockingIOError:
             logger.info("another Slipstream has the prompts on disk; this one keeps them in memory alone")
         except OSError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 import mlx.core as mx
 
 from slipstream.errors import InvalidRequest, ModelIncomplete
+from slipstream.store.atomic import atomic_folder, recover
 from slipstream.train.optimiser import Tree
 
 STATE = "state.json"
@@ -34,27 +34,19 @@ class Checkpoints:
         self.folder = folder
 
     def save(self, trees: Mapping[str, Tree], state: Mapping[str, Any]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        step = int(state["step"])
-        partial, final = self.folder / f".step-{os.getpid()}", self.folder / f"step-{step:07d}"
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir()
-        for part in PARTS:
-            mx.save_safetensors(str(partial / f"{part}.safetensors"), trees[part])
-        (partial / STATE).write_text(json.dumps(state, indent=1))
-        for path in partial.iterdir():
-            with path.open("rb+") as file:
-                os.fsync(file.fileno())
-        older = self._all()
-        if final.exists():
-            shutil.rmtree(final)
-        partial.replace(final)
-        for path in older:
-            if path != final:
-                shutil.rmtree(path, ignore_errors=True)
+        final = self.folder / f"step-{int(state['step']):07d}"
+        with atomic_folder(final) as partial:
+            for part in PARTS:
+                mx.save_safetensors(str(partial / f"{part}.safetensors"), trees[part])
+            (partial / STATE).write_text(json.dumps(state, indent=1))
+        for pattern in ("step-*", ".step-*"):  # the last: what a run that was killed left half made
+            for path in self.folder.glob(pattern):
+                if path != final:
+                    shutil.rmtree(path, ignore_errors=True)
 
     def load(self) -> Checkpoint | None:
         """The newest whole one. Raises ModelIncomplete when its files are damaged."""
+        recover(self.folder)
         found = self._all()
         if not found:
             return None

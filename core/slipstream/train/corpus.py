@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from slipstream.errors import InvalidRequest, ModelIncomplete
+from slipstream.store.atomic import write_bytes, write_text
 
 HELD_OUT_SHARE = 0.02  # of the questions, that are never trained on
 ABOUT = "corpus.json"
@@ -59,7 +60,7 @@ class Corpus:
         path = self.folder / ABOUT
         mine = json.loads(json.dumps(asdict(about)))
         if not path.exists():
-            _write(path, json.dumps(mine, indent=2).encode())
+            write_text(path, json.dumps(mine, indent=2))
         elif (theirs := json.loads(path.read_text())) != mine:
             parts = sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
             raise InvalidRequest(
@@ -84,10 +85,10 @@ class Corpus:
 
     def write(self, shard: int, conversations: Sequence[Conversation]) -> None:
         """Atomic: a shard is there whole, or not."""
-        partial = self.folder / f".{shard:05d}-{os.getpid()}.npz"
         kinds = sorted({conversation.kind for conversation in conversations})
+        packed = io.BytesIO()
         np.savez(
-            partial,
+            packed,
             ids=np.array([token for one in conversations for token in one.ids], dtype=np.int32),
             lengths=np.array([len(one.ids) for one in conversations], dtype=np.int32),
             starts=np.array([one.start for one in conversations], dtype=np.int32),
@@ -95,7 +96,7 @@ class Corpus:
             kinds=np.array([kinds.index(one.kind) for one in conversations], dtype=np.int32),
             names=np.array(kinds or [""]),
         )
-        partial.replace(self.path(shard))
+        write_bytes(self.path(shard), packed.getvalue())
 
     def read(self, limit: int | None = None) -> Iterator[Conversation]:
         """Every conversation once, in a fixed order. Raises ModelIncomplete when a shard is damaged."""
@@ -120,9 +121,3 @@ class Corpus:
                     str(names[kinds[index]]),
                     round(float(temperatures[index]), 3),
                 )
-
-
-def _write(path: Path, content: bytes) -> None:
-    partial = path.with_name(f".{path.name}-{os.getpid()}")
-    partial.write_bytes(content)
-    partial.replace(path)

@@ -13,7 +13,7 @@ import numpy as np
 
 from slipstream.drafters.descriptor import Descriptor
 from slipstream.errors import InvalidRequest
-from slipstream.store.paths import atomic_folder
+from slipstream.store.atomic import atomic_folder
 from slipstream.train.design import STEP, config_of
 from slipstream.train.network import W2
 from slipstream.train.step import D2T, offsets

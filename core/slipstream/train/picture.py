@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
 
 from slipstream.errors import InvalidRequest
+from slipstream.store.atomic import write_text
 from slipstream.train.lines import append, entries
 
 WIDTH, HEIGHT, PANEL = 1240, 400, (340, 270)  # of the whole, and of each of the three panels
@@ -59,12 +59,12 @@ class Picture:
         if is_going_on:
             append(self._kept, asdict(moment))
         else:
-            _replace(self._kept, "".join(json.dumps(asdict(one)) + "\n" for one in self._moments))
+            write_text(self._kept, "".join(json.dumps(asdict(one)) + "\n" for one in self._moments))
 
     def write(self) -> None:
         """Whole or not at all, whoever looks at it meanwhile."""
         if self._moments:
-            _replace(self.path, drawn(self._title, self._moments))
+            write_text(self.path, drawn(self._title, self._moments))
 
 
 def drawn(title: str, moments: Sequence[Moment]) -> str:
@@ -155,9 +155,3 @@ def _text(
 
 def _color(share: float) -> str:
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in zip(FIRST, LAST, strict=True))
-
-
-def _replace(path: Path, content: str) -> None:
-    partial = path.with_name(f".{path.name}-{os.getpid()}")
-    partial.write_text(content)
-    partial.replace(path)

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from slipstream.store.paths import write_text
+from slipstream.store.atomic import write_text
 from slipstream.train.planning import Estimate
 
 PLANNED = "planned.json"
