@@ -95,12 +95,12 @@ def test_an_abandoned_download_is_found(home: Path) -> None:
 
 
 def test_a_conversion_of_a_file_that_is_gone_is_stale(home: Path) -> None:
-    from slipstream.store import local
+    from slipstream.store import local, own_folders
 
     models = home / "my models"
     models.mkdir()
     file = tiny_gguf().write(models / "tiny.gguf")
-    local.add_folder(models)
+    own_folders.add(models)
     made = local.resolve("tiny.gguf")
     assert found("caches")[0].state is State.GOOD
     file.unlink()

@@ -170,10 +170,11 @@ def test_killed_at_any_step_of_a_replacement_the_old_folder_or_the_new_one_is_th
         assert not list(tmp_path.glob("*.old"))
         with atomic_folder(final):
             assert len(list(tmp_path.iterdir())) == 2, "what the killed run left was swept"
+        assert ended.returncode in (0, 9), ended.stderr
         if ended.returncode == 0:
             break
-        assert ended.returncode == 9, ended.stderr
-    assert ended.returncode == 0
+    else:
+        pytest.fail("it never came to its end")
     assert seen[0] == "old" and "gap" in seen and seen[-2:] == ["new", "new"]
 
 

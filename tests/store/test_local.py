@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import snapshot_download
 
 from slipstream.errors import InvalidRequest, ModelIncomplete, ModelNotFound
-from slipstream.store import demo, local, removal
+from slipstream.store import demo, local, own_folders, removal
 from slipstream.store.download import Download
 from slipstream.store.download_state import Finished, Patience
 from slipstream.store.hub_cache import Repository
@@ -131,9 +131,9 @@ def test_lm_studio_and_own_folders_are_searched(home: Path, tmp_path: Path) -> N
     (gguf / "mmproj-x.gguf").write_bytes(b"GGUF")
     own = tmp_path / "own"
     write_model(own / "Mine", architectures=["Qwen3DSparkModel"], markov_rank=8)
-    local.add_folder(own)
-    local.add_folder(own)
-    assert local.own_folders() == [own]
+    own_folders.add(own)
+    own_folders.add(own)
+    assert own_folders.listed() == [own]
     assert {model.name: (model.place, model.role) for model in mine()} == {
         "maker/InStudio": (Place.LM_STUDIO, Role.TARGET),
         "maker/Packed/packed-q8.gguf": (Place.LM_STUDIO, Role.TARGET),
@@ -143,7 +143,7 @@ def test_lm_studio_and_own_folders_are_searched(home: Path, tmp_path: Path) -> N
     assert local.resolve("packed-q8.gguf") == local.resolve(str(gguf / "packed-q8.gguf"))
     (tmp_path / ".lmstudio" / "settings.json").write_text(json.dumps({"downloadsFolder": str(tmp_path / "none")}))
     assert [model.name for model in mine()] == ["Mine"]
-    local.remove_folder(own)
+    own_folders.remove(own)
     assert mine() == []
     assert (own / "Mine" / "config.json").is_file()
 
@@ -158,7 +158,7 @@ def test_a_gguf_says_at_once_whether_it_can_be_used(home: Path, tmp_path: Path) 
     packed = tiny_gguf()
     packed.tensors["blk.0.attn_q.weight"].kind = "Q4_K"
     packed.write(own / "packed.gguf")
-    local.add_folder(own)
+    own_folders.add(own)
     found = {model.name: model for model in mine()}
     assert {name: type(model.state) for name, model in found.items()} == {
         "good.gguf": Complete,
@@ -178,7 +178,7 @@ def test_a_gguf_says_at_once_whether_it_can_be_used(home: Path, tmp_path: Path) 
 def test_a_gguf_that_is_cut_short_is_broken(home: Path, tmp_path: Path) -> None:
     whole = tiny_gguf().write(tmp_path / "own" / "a.gguf") if (tmp_path / "own").mkdir() is None else None
     assert whole is not None
-    local.add_folder(tmp_path / "own")
+    own_folders.add(tmp_path / "own")
     assert mine()[0].is_complete
     whole.write_bytes(whole.read_bytes()[:-100])
     assert isinstance(mine()[0].state, Broken)
@@ -193,7 +193,7 @@ def test_names_that_are_wrong_say_what_helps(pulled: Path, tmp_path: Path) -> No
         local.resolve("nothing-like-it")
     with pytest.raises(ModelNotFound, match="check the path"):
         local.resolve("./nothing")
-    local.add_folder(tmp_path)
+    own_folders.add(tmp_path)
     write_model(tmp_path / "other" / "Tiny-4bit")
     with pytest.raises(InvalidRequest, match=f"{REPO}, other/Tiny-4bit"):
         local.resolve("Tiny-4bit")
@@ -240,7 +240,7 @@ def test_the_built_in_model_stays_and_a_link_goes_alone(home: Path, tmp_path: Pa
     write_model(tmp_path / "elsewhere" / "Real")
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "Link").symlink_to(tmp_path / "elsewhere" / "Real")
-    local.add_folder(tmp_path / "own")
+    own_folders.add(tmp_path / "own")
     plan = removal.plan(local.find("Link"))
     assert plan.bytes == 0
     removal.remove(plan)
@@ -259,9 +259,9 @@ def test_a_name_is_looked_up_without_converting_anything(tmp_path: Path) -> None
 
 
 def test_a_damaged_list_of_folders_is_kept_beside_the_new_one(tmp_path: Path) -> None:
-    listed = local._settings()
+    listed = own_folders._settings()
     listed.parent.mkdir(parents=True, exist_ok=True)
     listed.write_text('{"folders": ["/mine"')
-    local.add_folder(tmp_path)
-    assert local.own_folders() == [tmp_path]
+    own_folders.add(tmp_path)
+    assert own_folders.listed() == [tmp_path]
     assert listed.with_suffix(".damaged").read_text() == '{"folders": ["/mine"'

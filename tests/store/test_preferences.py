@@ -12,7 +12,7 @@ import pytest
 from slipstream.commands.options import add_pair, add_prompt_cache, cache_limits
 from slipstream.errors import InvalidRequest
 from slipstream.server import commands
-from slipstream.store import local, preferences
+from slipstream.store import own_folders, preferences
 from slipstream.store.paths import data_dir
 
 
@@ -60,11 +60,11 @@ def test_models_are_looked_for_in_the_chosen_folder_too(tmp_path: Path) -> None:
     folder, added = tmp_path / "models", tmp_path / "added"
     for name in (folder / "one", added):
         name.mkdir(parents=True)
-    local.add_folder(added)
+    own_folders.add(added)
     write(models__folder=str(folder))
-    assert local.own_folders() == [added, folder]
-    local.remove_folder(added)
-    assert local.own_folders() == [folder]
+    assert own_folders.listed() == [added, folder]
+    own_folders.remove(added)
+    assert own_folders.listed() == [folder]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import mlx.core as mx
 import pytest
 
 from slipstream.errors import InvalidRequest
+from slipstream.store import local, own_folders
 from slipstream.train.design import Design, TargetShape
 from slipstream.train.export import export
-from slipstream.train.made import drafters_dir, made_drafters
+from slipstream.train.made import drafters_dir, made_drafters, made_for
+from tiny_runs import write_target
 
 
 def test_an_older_drafter_stands_until_the_new_one_is_whole(
@@ -51,13 +54,63 @@ def test_an_older_drafter_stands_until_the_new_one_is_whole(
         export(folder, d, {"a": mx.ones(3)}, {"target": "newer"})
 
 
-def test_what_an_export_left_half_made_is_not_offered(
-    shape: TargetShape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("home")
+def test_what_an_export_left_half_made_is_not_offered(shape: TargetShape) -> None:
     d = Design(layers=1, taps=(0,), rank=4).descriptor(shape)
     for name in ("whole", ".half-made"):
         export(drafters_dir() / name, d, {"a": mx.zeros(3)}, {"target": "tiny"})
     assert [made.folder.name for made in made_drafters()] == ["whole"]
+
+
+@pytest.mark.usefixtures("home")
+def test_a_drafter_whose_replacement_was_killed_is_offered_again(shape: TargetShape) -> None:
+    d = Design(layers=1, taps=(0,), rank=4).descriptor(shape)
+    export(drafters_dir() / "mine", d, {"a": mx.zeros(3)}, {"target": "tiny"})
+    (drafters_dir() / "mine").rename(drafters_dir() / ".mine.0123456789abcdef.old")
+    assert [made.folder.name for made in made_drafters()] == ["mine"]
+
+
+@pytest.mark.usefixtures("home")
+def test_models_of_one_short_name_have_their_own_drafters(shape: TargetShape) -> None:
+    d = Design(layers=1, taps=(0,), rank=4).descriptor(shape)
+    wide = replace(d, hidden=2 * d.hidden)
+    for name, target, what in (
+        ("one", "first/tiny-4bit", d),
+        ("two", "second/tiny-4bit", d),
+        ("early", "tiny-4bit", d),  # by a folder, whose owner nobody knows
+        ("wide", "tiny-4bit", wide),
+    ):
+        export(drafters_dir() / name, what, {"a": mx.zeros(3)}, {"target": target})
+    all_of_them = made_drafters()
+
+    def offered(name: str, **config: object) -> list[str]:
+        return [made.folder.name for made in made_for(name, config, all_of_them)]
+
+    sizes = {"hidden_size": d.hidden, "num_hidden_layers": d.target_layers, "vocab_size": d.vocabulary}
+    assert offered("first/tiny-4bit", **sizes) == ["early", "one"]
+    assert offered("second/tiny-4bit", text_config=sizes) == ["early", "two"]
+    assert offered("tiny-4bit", **sizes) == ["early"]
+    assert offered("tiny-4bit", **sizes | {"hidden_size": wide.hidden}) == ["wide"]
+    assert offered("tiny-4bit", **sizes | {"num_hidden_layers": 99}) == []
+    assert offered("tiny-4bit", **sizes | {"vocab_size": 5}) == []
+    assert offered("tiny-4bit") == ["early", "wide"], "a GGUF file has no config to compare with"
+    assert offered("tiny") == []
+
+
+@pytest.mark.usefixtures("home")
+def test_training_knows_its_model_by_the_whole_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = tmp_path / "models"
+    folder = write_target(models / "owner/tiny")
+    assert local.name_of(str(folder)) == "tiny"
+    own_folders.add(models)
+    assert local.name_of(str(folder)) == local.name_of("tiny") == "owner/tiny"
+    monkeypatch.chdir(folder)
+    assert local.name_of(".") == "owner/tiny"

@@ -7,7 +7,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slipstream.errors import DiskFull, DownloadFailed, InvalidRequest, LicenceNeeded, TokenNeeded, Unreachable
-from slipstream.store import candidate, catalog, demo, download_state, downloads, heads, hub, local, memory, removal
+from slipstream.store import (
+    candidate,
+    catalog,
+    demo,
+    download_state,
+    downloads,
+    files,
+    heads,
+    hub,
+    local,
+    memory,
+    own_folders,
+    removal,
+)
 from slipstream.store import token as tokens
 from slipstream.store.catalog import DrafterEntry, TargetEntry
 from slipstream.store.local import Broken, Complete, LocalModel, Partial, Place, Role
@@ -73,7 +86,7 @@ class CoreStore:
             size = sum(model.bytes for model in own)
             row = PairRow("built in", BUILT_IN, Shelf.ON_MAC, _bits(targets[0]), size, targets[0].context)
             add(row, of)
-            for drafter in _made_for(demo.NAME, trained):
+            for drafter in made.made_for(demo.NAME, {}, trained):
                 add(*_made_row(BUILT_IN.title.partition(" + ")[0], None, targets[0], drafter))
         known = catalog.default()
         for model in found:
@@ -82,7 +95,8 @@ class CoreStore:
             for row, of in _rows_of(model, known, drafters):
                 add(row, of)
             short = model.name.rpartition("/")[2]
-            for drafter in _made_for(short, trained) if model.is_complete else ():
+            config = files.read_config(model.path)
+            for drafter in made.made_for(model.name, config, trained) if model.is_complete else ():
                 add(*_made_row(short, model.name, model, drafter))
         here = {entry.name for of in halves.values() if (entry := of.entry) is not None}
         for entry in known.targets:
@@ -170,7 +184,7 @@ class CoreStore:
         return _numbers_of(of.target)
 
     def add_folder(self, folder: Path) -> None:
-        local.add_folder(folder)
+        own_folders.add(folder)
 
     def save_token(self, token: str) -> None:
         tokens.save(token)
@@ -243,10 +257,6 @@ def _rows_of(
     if best.packaging == IN_TARGET:
         return [(row(title, None, None), _Halves(model, (), entry, best))]
     return [(row(title, None, (), (_missing(best),)), _Halves(model, (), entry, best))]
-
-
-def _made_for(target: str, trained: Sequence[made.Made]) -> list[made.Made]:
-    return [drafter for drafter in trained if drafter.target == target]
 
 
 def _made_row(title: str, name: str | None, target: LocalModel, drafter: made.Made) -> tuple[PairRow, _Halves]:

@@ -315,6 +315,8 @@ class Trainings(QObject):
                 wanted = Wanted(**{name: stored[name] for name in names}, extra=tuple(stored["extra"]))
                 if record.stem == wanted.key:
                     self._add(wanted).adopt()
+                    continue
+            logger.info("%s is no record that this version can go on with; it stays there and may be deleted", record)
 
     def open(self, wanted: Wanted) -> Training:
         """The one of this model, or a new one; not started."""

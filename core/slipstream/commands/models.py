@@ -22,7 +22,7 @@ from slipstream.commands.models_words import (
     tokens,
 )
 from slipstream.errors import DownloadFailed
-from slipstream.store import catalog, hub, local, removal
+from slipstream.store import catalog, hub, local, own_folders, removal
 from slipstream.store.sizes import words
 
 
@@ -186,10 +186,10 @@ def _removal_json(plan: removal.Removal) -> dict[str, Any]:
 
 def _folders(args: argparse.Namespace) -> int:
     if args.add is not None:
-        local.add_folder(args.add)
+        own_folders.add(args.add)
     if args.drop is not None:
-        local.remove_folder(args.drop)
-    folders = [str(folder) for folder in local.own_folders()]
+        own_folders.remove(args.drop)
+    folders = [str(folder) for folder in own_folders.listed()]
     if args.json:
         return print_indented(folders)
     print(

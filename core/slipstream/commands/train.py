@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipstream.commands.train_options import add_arguments, check, taps_of
@@ -133,7 +132,7 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
     from slipstream.train.writing import Amount
 
     folder = demo.target() if args.model is None else local.resolve(args.model)
-    name = demo.NAME if args.model is None else Path(args.model).name
+    name = demo.NAME if args.model is None else local.name_of(args.model)
     target = load_target(folder, Precision(dtype=args.dtype, unpack=True))
     tokeniser = Tokeniser(folder)
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
@@ -145,12 +144,12 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
             raise InvalidRequest("--answers holds no answers of 2 tokens or more; give some", option="answers")
         args.conversations = len(used)
         run = f"refresh-{mark(used)}"  # other answers are another run
-    work = args.work or paths.cache_dir() / "train" / name
+    work = args.work or paths.cache_dir() / "train" / name.replace("/", "--")
     run = args.checkpoints or work / run
     expected = choose(args, maker, config, run, group)
     if args.plan:
         return maker, None, None
-    label = f"{name}-{'DSpark' if args.kind == 'dspark' else 'DFlash'}"
+    label = f"{name.rpartition('/')[2]}-{'DSpark' if args.kind == 'dspark' else 'DFlash'}"
     design = Design(
         kind=args.kind,
         layers=args.layers or expected.layers,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,10 +14,10 @@ from typing import Any
 from slipstream.errors import InvalidRequest, ModelIncomplete, ModelNotFound, UnsupportedModel
 from slipstream.models.gguf_architecture import DRAFTER_GGUFS, Decoder, module_names
 from slipstream.models.gguf_header import read_header
-from slipstream.store import catalog, demo, files, hub_cache, preferences
-from slipstream.store.atomic import recover, write_text
+from slipstream.store import catalog, demo, files, hub_cache, own_folders
+from slipstream.store.atomic import recover
 from slipstream.store.converted import as_folder, conversion
-from slipstream.store.paths import cache_dir, data_dir
+from slipstream.store.paths import cache_dir
 from slipstream.store.sizes import words
 
 
@@ -154,6 +153,17 @@ def look_up(name: str) -> Path | LocalModel:
         raise
 
 
+def name_of(name: str) -> str:
+    """The whole name of what `resolve` would find; of a folder that has no other, its own."""
+    found = look_up(name)
+    if isinstance(found, Path):
+        try:
+            found = find(str(found))
+        except (ModelNotFound, InvalidRequest):
+            return found.resolve().name
+    return found.name
+
+
 def folder_of(model: LocalModel) -> Path:
     """The folder to load a model from; a GGUF is converted. Raises ModelIncomplete when it is not whole."""
     match model.state:
@@ -264,7 +274,7 @@ def _lm_studio_models() -> Iterator[LocalModel]:
 
 
 def _own_models() -> Iterator[LocalModel]:
-    for folder in own_folders():
+    for folder in own_folders.listed():
         for path in (folder, *_folders(folder, 1), *_folders(folder, 2)):
             yield from _in_folder(path, folder, Place.FOLDER)
 
@@ -358,42 +368,3 @@ def stale_conversions() -> list[Path]:
     homes = (cache_dir() / "gguf", cache_dir() / "demo")
     made = [folder for home in homes if home.is_dir() for folder in sorted(home.iterdir()) if folder.is_dir()]
     return [folder for folder in made if folder not in used and not folder.name.startswith(".")]
-
-
-# -- the user's own folders
-
-
-def _settings() -> Path:
-    return data_dir() / "models.json"
-
-
-def own_folders() -> list[Path]:
-    """Folders the user added, in which models are looked for; last the one that the app's Settings name."""
-    listed = _added_folders()
-    chosen = preferences.read().models_folder
-    return [*listed, *([chosen] if chosen is not None and chosen not in listed else [])]
-
-
-def _added_folders() -> list[Path]:
-    listed = files.read_json(_settings()).get("folders")
-    return [Path(item) for item in listed if isinstance(item, str)] if isinstance(listed, list) else []
-
-
-def add_folder(folder: Path) -> None:
-    """Look for models in this folder too; they stay where they are. Raises ModelNotFound when it is no folder."""
-    folder = folder.expanduser().resolve()
-    if not folder.is_dir():
-        raise ModelNotFound(f"{folder} is no folder; give one that holds models")
-    _write_folders([*(known for known in _added_folders() if known != folder), folder])
-
-
-def remove_folder(folder: Path) -> None:
-    """Look there no more. Deletes nothing."""
-    folder = folder.expanduser().resolve()
-    _write_folders([known for known in _added_folders() if known != folder])
-
-
-def _write_folders(folders: list[Path]) -> None:
-    if _settings().exists() and not files.read_json(_settings()):
-        _settings().replace(_settings().with_suffix(".damaged"))  # its owner may still read something in it
-    write_text(_settings(), json.dumps({"folders": [str(folder) for folder in folders]}, indent=2) + "\n")

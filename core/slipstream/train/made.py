@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slipstream.store.atomic import recover
 from slipstream.store.paths import cache_dir, data_dir
 
 METADATA = "slipstream"  # the entry of config.json that training writes
@@ -16,9 +17,28 @@ METADATA = "slipstream"  # the entry of config.json that training writes
 @dataclass(frozen=True, slots=True)
 class Made:
     folder: Path
-    target: str  # the last part of the model's name
+    target: str  # the model's whole name, or its folder's where it was found by no other
     kind: str  # "dspark" or "dflash"
     per_round: float | None  # tokens, on conversations that were held out
+    hidden: int | None  # of the target, as are the next two; None: it does not say
+    layers: int | None
+    vocabulary: int | None
+    taps: tuple[int, ...]
+
+    def fits(self, name: str, config: Mapping[str, Any]) -> bool:
+        """Whether it was made for the model of this whole name and config.json, by what the loader would refuse too.
+
+        A config that does not say something, such as a GGUF file's that is none, refuses nothing by it.
+        """
+        if self.target != (name if "/" in self.target else name.rpartition("/")[2]):
+            return False
+        text: Any = config.get("text_config") or config
+        theirs = tuple(_number(text, key) for key in ("hidden_size", "num_hidden_layers", "vocab_size"))
+        pairs = zip((self.hidden, self.layers, self.vocabulary), theirs, strict=True)
+        layers = theirs[1]
+        return all(mine in (None, other) or other is None for mine, other in pairs) and (
+            layers is None or all(-1 <= tap < layers for tap in self.taps)
+        )
 
 
 def drafters_dir() -> Path:
@@ -28,9 +48,17 @@ def drafters_dir() -> Path:
 
 def made_drafters() -> list[Made]:
     """Those of the window, and those of `slipstream train` where nothing else was said. Headers only."""
-    folders = [*sorted(drafters_dir().glob("*")), *sorted((cache_dir() / "train").glob("*/*"))]
+    homes = [drafters_dir(), *sorted((cache_dir() / "train").glob("*"))]
+    for home in homes:
+        recover(home)
+    folders = [folder for home in homes for folder in sorted(home.glob("*"))]
     # A name that begins with a dot is what an export left half made.
     return [made for folder in folders if not folder.name.startswith(".") for made in _read(folder)]
+
+
+def made_for(name: str, config: Mapping[str, Any], made: Iterable[Made]) -> list[Made]:
+    """Those of one model."""
+    return [drafter for drafter in made if drafter.fits(name, config)]
 
 
 def _read(folder: Path) -> Iterator[Made]:
@@ -41,10 +69,25 @@ def _read(folder: Path) -> Iterator[Made]:
         about: Any = config[METADATA]
         target = about["target"]
         worth: Any = about.get("tokens_per_round") or {}
+        taps: Any = config.get("target_layer_ids") or config.get("dflash_config", {}).get("target_layer_ids") or ()
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return
     if isinstance(target, str):
-        yield Made(folder, target, "dflash" if "dflash_config" in config else "dspark", _mean(worth))
+        yield Made(
+            folder,
+            target,
+            "dflash" if "dflash_config" in config else "dspark",
+            _mean(worth),
+            _number(config, "hidden_size"),
+            _number(config, "num_target_layers"),
+            _number(config, "vocab_size"),
+            tuple(tap for tap in taps if isinstance(tap, int)),
+        )
+
+
+def _number(config: Mapping[str, Any], key: str) -> int | None:
+    value = config.get(key)
+    return value if isinstance(value, int) else None
 
 
 def _mean(worth: object) -> float | None:
