@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -182,7 +183,7 @@ def test_verify_refuses_what_is_no_result(change: Callable[[dict[str, Any]], obj
     refused(*run("verify", changed(result, change), "--model", "./alphabet"))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '"x"', "\xff"])
+@pytest.mark.parametrize("text", ["", "[]", "{", '"x"', "\xff", "[" * 100_000], ids=range(6))
 def test_verify_refuses_other_files(text: str, run: Run, root: Path) -> None:
     (root / "other.json").write_bytes(text.encode("latin-1"))
     refused(*run("verify", "other.json", "--model", "./alphabet"))
@@ -206,6 +207,12 @@ def refused(code: int, out: str, err: str, words: str = "") -> None:
         (("--model", "nobody/nothing"), "not on this machine"),
         (("--drafter", "./nowhere"), "no model at ./nowhere"),
         (("--mode", "dspark"), "no dspark drafter is loaded"),
+        (("--model", ""), "the name of a model or drafter is empty"),
+        (("--model", "~nobody-at-all/model"), "no model at ~nobody-at-all/model"),
+        (("--model", "x" * 5000), "cannot be looked at"),
+        (("--model", "./dspark"), "is a drafter; give it with --drafter"),
+        (("--drafter", "./dspark", "--drafter", "./dspark"), "two of the drafters are of one kind (dspark"),
+        (("--prompt", "\udcff"), "the prompt is no valid text; send it as UTF-8"),
         (("--prompt", "  "), "the prompt is empty"),
         (("--prompt", "x" * 4001), "prompt is too long: 4001 tokens > 4000 maximum"),
         (("--temperature", "nan"), "temperature must be a number from 0 to 100"),
@@ -223,6 +230,7 @@ def refused(code: int, out: str, err: str, words: str = "") -> None:
         (("--logprobs", "21"), "logprobs"),
         (("--logit-bias", "a=b"), "--logit-bias must be ID=BIAS"),
         (("--logit-bias", "5=nan"), "finite"),
+        (("--logit-bias", "5=1", "--logit-bias", "5=2"), "--logit-bias names token 5 twice"),
         (("--logit-bias=-5=1",), "logit_bias"),
         (("--logit-bias", "100000=1"), "logit_bias names token 100000"),
         (("--stop", ""), "stop"),
@@ -247,6 +255,40 @@ def test_a_broken_model_folder_is_one_sentence(run: Run, root: Path) -> None:
     refused(*run("generate", "--model", "./broken", "--prompt", "x"), "is cut short")
     (broken / "config.json").write_text("[]")
     refused(*run("generate", "--model", "./broken", "--prompt", "x"), "config.json")
+    (broken / "config.json").write_text("[" * 100_000)
+    refused(*run("generate", "--model", "./broken", "--prompt", "x"), "is damaged (maximum recursion")
+
+
+BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no tokenizer": (lambda folder: [file.unlink() for file in folder.glob("token*")], "tokenizer files are missing"),
+    "weights that are a folder": (lambda folder: as_folder(folder / "model.safetensors"), "cannot be read (Is a"),
+    "heads that are words": (lambda folder: configured(folder, num_attention_heads="many"), "config.json"),
+    "an unknown architecture": (
+        lambda folder: configured(folder, model_type="warp9"),
+        "Model type warp9 not supported;",
+    ),
+    "a context of words": (lambda folder: configured(folder, max_position_embeddings="many"), "'many', which no model"),
+    "no context": (lambda folder: configured(folder, max_position_embeddings=-5), "-5, which no model"),
+}
+
+
+def as_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def configured(folder: Path, **settings: object) -> None:
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | settings))
+
+
+@pytest.mark.parametrize(("damage", "words"), BROKEN.values(), ids=BROKEN)
+def test_what_a_library_says_of_a_broken_model_is_part_of_one_sentence(
+    damage: Callable[[Path], object], words: str, run: Run, root: Path
+) -> None:
+    shutil.rmtree(root / "broken", ignore_errors=True)
+    damage(shutil.copytree(root / "alphabet", root / "broken"))
+    refused(*run("generate", "--model", "./broken", "--raw-prompt", "--prompt", "x"), words)
 
 
 def test_a_prompt_file(run: Run, root: Path) -> None:
@@ -283,12 +325,14 @@ def test_race_on_a_tiny_model(suffix: str, run: Run, root: Path) -> None:
         (("--report", "report.docx"), "--report must end in"),
         (("--report", "no such folder/report.json"), "a folder that exists"),
         (("--acceptance", "rejection"), "use match"),
-        (("--arms", "dspark"), "no dspark drafter is loaded"),
+        (("--report", "alphabet"), "--report must end in"),
+        (("--arms", "dspark"), "no dspark drafter is loaded (loaded: none); give one with --drafter, or other --arms"),
     ],
 )
-def test_race_refuses(arguments: tuple[str, ...], words: str, run: Run) -> None:
-    code, _, err = run("race", *ALPHABET, *arguments)
+def test_race_refuses_before_anything_runs(arguments: tuple[str, ...], words: str, run: Run) -> None:
+    code, out, err = run("race", *ALPHABET, *arguments)
     assert code == 2
+    assert "trial 1" not in out
     assert words in err
     assert err.count("\n") == 1
 
@@ -421,9 +465,37 @@ def test_what_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path, monkey
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     code, _, error = run("models", "folders", "--add", str(tmp_path))
-    assert code == 1
+    assert code == 2
     assert error.startswith(f"slipstream: {tmp_path}/file/slipstream: ")
     assert error.endswith("make room, or make it writable\n")
+
+
+def test_a_reader_that_has_gone_ends_the_command_as_a_pipe_does(root: Path) -> None:
+    running = process(root, "generate", *ALPHABET, "--mode", "baseline", "--max-tokens", "3900")
+    assert running.stdout is not None and running.stderr is not None
+    assert running.stdout.read(5) == ABC[:5]
+    running.stdout.close()
+    assert running.wait(timeout=60) == 128 + signal.SIGPIPE, "1 would say that two runs differ"
+    assert running.stderr.read() == ""
+    running.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--rate", "inf"), "--rate must be 0 or more, not inf"),
+        (("--minutes", "nan"), "--minutes must be more than 0"),
+        (("--seed", "-1"), "--seed must be from 0 to 4294967295"),
+        (("--output", "alphabet/model.safetensors/new"), "cannot be made in"),
+        (("--prompts", "nowhere"), "nowhere cannot be read (No such file or directory)"),
+    ],
+)
+def test_train_refuses(arguments: tuple[str, ...], words: str, run: Run, tmp_path: Path) -> None:
+    basics = ("--model", "./alphabet", "--anyway", "--steps", "1", "--conversations", "1", "--work", str(tmp_path))
+    code, _, err = run("train", *basics, *arguments)
+    assert code == 2
+    assert words in err
+    assert err.count("\n") == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
@@ -436,7 +508,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence() -> None:
             text=True,
             check=False,
         )
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert ended.stderr == "slipstream: the output: No space left on device; make room, or make it writable\n"
 
 

@@ -38,14 +38,14 @@ def main(arguments: Sequence[str] | None = None, *, without_command: Callable[[]
             return 130
         except BrokenPipeError:  # whoever read our output has gone
             _stop_printing()
-            return 1
+            return 128 + signal.SIGPIPE
         except OSError as error:
             logger.debug("an error of the system", exc_info=True)
             if error.filename is None:
                 _stop_printing()
             where = "the output" if error.filename is None else error.filename
             print(f"slipstream: {where}: {error.strerror or error}; make room, or make it writable", file=sys.stderr)
-            return 1
+            return 2
 
 
 def _stop_printing() -> None:

@@ -29,6 +29,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+_LONGEST_REASON = 200
+
 
 class SlipstreamError(Exception):
     code: ClassVar[str] = "error"
@@ -37,6 +39,14 @@ class SlipstreamError(Exception):
         super().__init__(message)
         self.message = message
         self.facts = facts
+
+
+def reason(error: BaseException) -> str:
+    """What another program's error says, to be put into a sentence: its first line, without an end of its own."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:_LONGEST_REASON].rstrip(" .:;,")
 
 
 class InvalidRequest(SlipstreamError):

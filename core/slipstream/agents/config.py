@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from slipstream.errors import InvalidRequest, SlipstreamError
-from slipstream.store.paths import data_dir
+from slipstream.store.paths import data_dir, home
 from slipstream.store.preferences import DEFAULT_PORT
 
 DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
@@ -106,7 +106,7 @@ class Place:
 
     @staticmethod
     def here() -> Place:
-        return Place(Path.home(), dict(os.environ), data_dir() / "agents")
+        return Place(home(), dict(os.environ), data_dir() / "agents")
 
     @staticmethod
     def at(home: Path) -> Place:

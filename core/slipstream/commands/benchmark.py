@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from slipstream.commands.options import add_pair, add_sampling, comparing, serving
-from slipstream.commands.race import arms_of, every_arm
-from slipstream.errors import InvalidRequest
+from slipstream.commands.output import check_file, write_file
+from slipstream.commands.race import arms_of, check_arms, every_arm
 from slipstream.events import Done, Event
 from slipstream.measure import bench, report
 from slipstream.measure.prompts import DEFAULT, MORE, Question
@@ -44,9 +44,8 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 0: identical, or ties only; 1: different."""
     chosen = comparing(args, "a benchmark")
     contexts = bench.lengths(args.contexts)
-    for file in (args.markdown, args.json):
-        if file is not None and (file.is_dir() or not file.parent.is_dir()):
-            raise InvalidRequest(f"{file} cannot be written; give a file in a folder that exists")
+    check_file("--markdown", args.markdown)
+    check_file("--json", args.json)
     arms = arms_of(args.modes, "--modes")
     questions = tuple(Question("own", text) for text in args.prompt or ()) or (*DEFAULT, *MORE)
     streams = bench.counts(args.streams, len(questions))
@@ -57,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     kept = CacheLimits(memory // 8, 0, str(cache_dir() / "prompts"))
     with serving(args, arms or (Mode.DSPARK, Mode.DFLASH, Mode.MTP), kept) as engine:
         info = engine.info
+        check_arms(arms, info, "--modes")
         bench.check(info, contexts, chosen.max_tokens)
         modes = (Mode.BASELINE, *(arms or every_arm(info)))
         stamp = bench.stamp_of(info, chosen, args.trials)
@@ -98,9 +98,9 @@ def run(args: argparse.Namespace) -> int:
     for cell, same, both in bench.alone(cells):
         console.print(f"{cell.streams} at once, {cell.context:,} tokens: {same} of {both} say what they say alone")
     if args.markdown is not None:
-        _write(args.markdown, bench.as_markdown(cells, stamp))
+        write_file(args.markdown, bench.as_markdown(cells, stamp))
     if args.json is not None:
-        _write(args.json, json.dumps(bench.as_json(cells, stamp), indent=1, ensure_ascii=False) + "\n")
+        write_file(args.json, json.dumps(bench.as_json(cells, stamp), indent=1, ensure_ascii=False) + "\n")
     return 1 if any(cell.race.verdict is Verdict.DIFFERENT for cell in cells) else 0
 
 
@@ -115,10 +115,3 @@ def _table(cells: list[bench.Cell], trials: int) -> Table:
     for row in rows:
         out.add_row(*(row[heads.index(head)] for head in SHOWN))
     return out
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidRequest(f"{file} cannot be written ({error.strerror})") from error

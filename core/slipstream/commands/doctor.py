@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from slipstream.commands.output import print_json
-from slipstream.errors import InvalidRequest
+from slipstream.commands.output import check_file, print_json, write_file
 from slipstream.measure.doctor import Check, Finding, State, examine, report
 
 # Agents whose program is not called as they are here.
@@ -32,15 +31,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0: nothing is wrong; 1: there is a problem."""
+    check_file("--report", args.report)
     more: dict[str, Check] = {"agents": _check_agents}
     if args.canary:
         more["canary"] = _check_canary
     found = examine(more)
     if args.report is not None:
-        try:
-            args.report.write_text(report(found), encoding="utf-8")
-        except OSError as error:
-            raise InvalidRequest(f"{args.report} cannot be written ({error.strerror}); choose another file") from error
+        write_file(args.report, report(found))
     if args.json:
         print_json([asdict(finding) for finding in found])
     else:

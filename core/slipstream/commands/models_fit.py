@@ -21,7 +21,7 @@ from slipstream.commands.models_words import (
     tokens,
 )
 from slipstream.errors import InvalidRequest, ModelNotFound
-from slipstream.store import catalog, demo, heads, hub, local
+from slipstream.store import catalog, demo, heads, hub, local, paths
 from slipstream.store.sizes import words
 from slipstream.types import Mode
 
@@ -134,7 +134,7 @@ def _candidate(name: str) -> tuple[str, Candidate, Path | None]:
     """A model's numbers, from its folder or file, or from the hub without downloading it; and where it is."""
     from slipstream.store import candidate
 
-    path = Path(name).expanduser()
+    path = paths.expanded(name)
     if path.is_dir():
         return path.name, candidate.of_folder(path), path
     if path.is_file():

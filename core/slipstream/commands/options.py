@@ -222,6 +222,8 @@ def _biases(pairs: list[str]) -> dict[int, float]:
     for pair in pairs:
         token, _, bias = pair.partition("=")
         try:
+            if int(token) in out:
+                raise InvalidRequest(f"--logit-bias names token {int(token)} twice; give it once")
             out[int(token)] = float(bias)
         except ValueError as error:
             raise InvalidRequest(f"--logit-bias must be ID=BIAS such as 42=-5, not {pair!r}") from error
@@ -279,7 +281,11 @@ def open_pair(
 
     with ExitStack() as on_failure:
         on_failure.callback(release)
-        engine = open_engine(_pair(args, modes), limits, desk)
+        pair = _pair(args, modes)
+        engine = open_engine(pair, limits, desk)
+        if args.drafter and len(engine.info.drafters) < len(pair.drafters):
+            loaded = " and ".join(engine.info.drafters)
+            raise InvalidRequest(f"two of the drafters are of one kind ({loaded} is all there is); give one of each")
         on_failure.pop_all()
     return engine
 
@@ -293,7 +299,8 @@ def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
     if args.model is None:
         target, name = demo.target(), DEMO_NAME
     else:
-        target, name = local.resolve(args.model), Path(args.model).name
+        target = local.resolve(args.model)
+        name = Path(args.model).name or target.resolve().name
     drafters: tuple[Path, ...] = ()
     if given:
         drafters = tuple(target if name == "mtp" else local.resolve_drafter(name) for name in given if name != "none")

@@ -1,11 +1,15 @@
-"""What can be printed where."""
+"""What can be printed where, and files that a command was told to write."""
 
 from __future__ import annotations
 
 import codecs
 import json
+import os
 import sys
+from pathlib import Path
 from typing import Any, TextIO
+
+from slipstream.errors import InvalidRequest
 
 
 def can_say_everything(stream: TextIO) -> bool:
@@ -19,3 +23,20 @@ def can_say_everything(stream: TextIO) -> bool:
 def print_json(data: Any) -> None:  # Any: a JSON document
     """One line on stdout that stays valid JSON whatever the terminal can show."""
     print(json.dumps(data, ensure_ascii=not can_say_everything(sys.stdout)))
+
+
+def check_file(option: str, file: Path | None) -> None:
+    """Before the work that would fill it. Raises InvalidRequest for a file that could not be written."""
+    if file is not None and (file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK)):
+        raise InvalidRequest(
+            f"{option} cannot be written to {file}; give a file in a folder that exists and may be written to",
+            option=option,
+        )
+
+
+def write_file(file: Path, text: str) -> None:
+    """Raises InvalidRequest."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidRequest(f"{file} cannot be written ({error.strerror}); give another file") from error

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text as Styled
 
 from slipstream.commands.options import add_pair, add_sampling, comparing, serving
+from slipstream.commands.output import check_file, write_file
 from slipstream.errors import InvalidRequest
 from slipstream.events import Delta, Done, Event, Prefill, decode_tps
 from slipstream.measure import race as races
@@ -46,12 +47,12 @@ def run(args: argparse.Namespace) -> int:
     chosen = comparing(args, "a race")
     if args.report is not None and args.report.suffix not in (".json", ".md"):
         raise InvalidRequest(f"--report must end in .json or .md, not {args.report.name}")
-    if args.report is not None and (args.report.is_dir() or not args.report.parent.is_dir()):
-        raise InvalidRequest(f"--report cannot be written to {args.report}; give a file in a folder that exists")
+    check_file("--report", args.report)
     arms = arms_of(args.arms)
     questions = tuple(Question("own", text) for text in args.prompt or ()) or DEFAULT
     console = Console()
     with serving(args, arms or (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
+        check_arms(arms, engine.info)
         modes = (Mode.BASELINE, *(arms or every_arm(engine.info)))
         console.print(
             f"[bold]{engine.info.name}[/] · {engine.info.dtype} · {engine.info.quantisation} · {chosen_words(args)}"
@@ -74,11 +75,8 @@ def run(args: argparse.Namespace) -> int:
     for mark in marks:
         console.print(f"[yellow]Marked[/]: {mark}.")
     if args.report is not None:
-        try:
-            write = report.as_json_text if args.report.suffix == ".json" else report.as_markdown
-            args.report.write_text(write(race, engine.info, chosen, marks), encoding="utf-8")
-        except OSError as error:
-            raise InvalidRequest(f"{args.report} cannot be written ({error.strerror})") from error
+        write = report.as_json_text if args.report.suffix == ".json" else report.as_markdown
+        write_file(args.report, write(race, engine.info, chosen, marks))
         console.print(f"Report: {args.report}")
     return 1 if race.verdict is Verdict.DIFFERENT else 0
 
@@ -103,6 +101,16 @@ def arms_of(value: str | None, option: str = "--arms") -> tuple[Mode, ...]:
         have = ", ".join(mode.value for mode in Mode if mode is not Mode.BASELINE)
         raise InvalidRequest(f"{option} must be of {have}, not {value!r}") from error
     return tuple(mode for mode in dict.fromkeys(modes) if mode is not Mode.BASELINE)
+
+
+def check_arms(arms: tuple[Mode, ...], info: ModelInfo, option: str = "--arms") -> None:
+    """Before plain decoding runs for them. Raises InvalidRequest for a drafter that is not loaded."""
+    loaded = (*info.drafters, Mode.LOOKUP, Mode.AUTO)
+    if missing := [arm for arm in arms if arm not in loaded]:
+        have = ", ".join(info.drafters) or "none"
+        raise InvalidRequest(
+            f"no {missing[0]} drafter is loaded (loaded: {have}); give one with --drafter, or other {option}"
+        )
 
 
 class _watching:  # noqa: N801 - used as a context manager, like a function

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slipstream.errors import InvalidRequest
+from slipstream.errors import InvalidRequest, reason
 from slipstream.types import ModelInfo
 
 if TYPE_CHECKING:  # importing it imports MLX, and that must wait
@@ -62,8 +62,8 @@ def read_script(file: Path) -> Script:
     """Raises InvalidRequest, naming what is wrong in the file."""
     try:
         content = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidRequest(f"{file} cannot be read as TOML ({error}); see docs/scripted-model.md") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"{file} cannot be read as TOML ({reason(error)}); see docs/scripted-model.md") from error
     context = content.pop("context", CONTEXT)
     turns: Any = content.pop("turn", [])  # Any: what TOML says
     if content:

@@ -13,6 +13,7 @@ ONE_OR_MORE = (
 )
 NONE_OR_MORE = ("judge_most", "rank", "warmup", "draft_vocabulary", "mask_id", "rate", "ce", "l1", "save_seconds")
 MORE_THAN_NONE = ("minutes", "data_minutes", "decay")
+MOST_SEED = 2**32 - 1
 SHARES = ("invented", "ema")
 
 
@@ -113,8 +114,10 @@ def check(args: argparse.Namespace) -> None:
     for names, least, most, words in ranges:
         for name in names:
             value: float | None = getattr(args, name)
-            if value is not None and not least <= value <= most:
+            if value is not None and (not least <= value <= most or value == float("inf")):
                 raise InvalidRequest(f"--{name.replace('_', '-')} must be {words}, not {value}", option=name)
+    if not 0 <= args.seed <= MOST_SEED:
+        raise InvalidRequest(f"--seed must be from 0 to {MOST_SEED}, not {args.seed}", option="seed")
     if args.evaluate and args.judge_most < 1:
         raise InvalidRequest("--judge-most must be 1 or more with --evaluate", option="judge_most")
 

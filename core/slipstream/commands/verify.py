@@ -72,5 +72,5 @@ def _read(path: Path) -> dict[str, Any]:
         raise InvalidRequest(
             f"{path} cannot be read ({error.strerror}); give a file made by generate --json"
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidRequest(f"{path} is no result of generate --json; make one with it") from error

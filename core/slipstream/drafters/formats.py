@@ -10,7 +10,7 @@ import mlx.core as mx
 
 from slipstream.drafters.descriptor import Checkpoint, Descriptor, expected_shapes
 from slipstream.drafters.packaging import describe, normalised
-from slipstream.errors import ModelIncomplete, ModelNotFound, PairMismatch, UnsupportedModel
+from slipstream.errors import ModelIncomplete, ModelNotFound, PairMismatch, UnsupportedModel, reason
 from slipstream.models.host import ints
 
 
@@ -32,7 +32,9 @@ def read(path: Path) -> Checkpoint:
         descriptor = describe(path, config, weights)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError) as error:
         source = files[0] if files else path / "config.json"
-        raise UnsupportedModel(f"{source} lacks or misstates {error}; this drafter cannot be read") from error
+        raise UnsupportedModel(
+            f"{source} lacks or misstates something ({reason(error)}); choose another drafter"
+        ) from error
     _check_tensors(path, descriptor, weights)
     return Checkpoint(descriptor, weights)
 
@@ -45,7 +47,7 @@ def _read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, mx.array]]:
         raise ModelIncomplete(f"{folder} has no config.json; download the drafter again", path=str(folder))
     try:
         config: dict[str, Any] = json.loads(config_path.read_text())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelIncomplete(f"{config_path} is not valid JSON; download the drafter again") from error
     if not isinstance(config, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - a file may say anything
         raise ModelIncomplete(f"{config_path} is no JSON object; download the drafter again")
@@ -99,7 +101,9 @@ def _check_tensors(path: Path, d: Descriptor, weights: dict[str, mx.array]) -> N
         raise UnsupportedModel(f"{path} has tensors this format does not ({', '.join(extra[:3])}); cannot be used")
     for name, shape in expected.items():
         if (actual := tuple(weights[name].shape)) != shape:
-            raise PairMismatch(f"{path}: {name} is {list(actual)}, but its config says {list(shape)}")
+            raise PairMismatch(
+                f"{path}: {name} is {list(actual)}, but its config says {list(shape)}; download it again"
+            )
     if d.is_reduced:
         ids = weights["d2t"] + mx.arange(d.draft_vocabulary)
         whole = mx.issubdtype(ids.dtype, mx.integer)
@@ -107,7 +111,7 @@ def _check_tensors(path: Path, d: Descriptor, weights: dict[str, mx.array]) -> N
             raise UnsupportedModel(f"{path}: d2t does not name {d.draft_vocabulary} different tokens; cannot be used")
     fused = list(weights["fc.weight"].shape)
     if len(fused) != 2 or fused[0] != d.hidden or fused[1] % len(d.taps):
-        raise PairMismatch(f"{path}: fc.weight is {fused}, which does not fit {len(d.taps)} taps")
+        raise PairMismatch(f"{path}: fc.weight is {fused}, which does not fit {len(d.taps)} taps; download it again")
 
 
 def check_pair(checkpoint: Checkpoint, *, hidden: int, layers: int, vocabulary: int, target: str) -> None:

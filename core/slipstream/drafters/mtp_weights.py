@@ -9,7 +9,7 @@ from pathlib import Path
 
 import mlx.core as mx
 
-from slipstream.errors import ModelIncomplete, UnsupportedModel
+from slipstream.errors import ModelIncomplete, UnsupportedModel, reason
 
 Weights = dict[str, mx.array]
 Places = Mapping[str, tuple[Path, str]]
@@ -68,7 +68,9 @@ def read(folder: Path, found: Places) -> HeadWeights:
     try:
         tensors = _experts_stacked(_unpacked(folder, _load(found)))
     except (KeyError, IndexError, ValueError, ArithmeticError) as error:
-        raise UnsupportedModel(f"{folder}: its MTP heads lack or misstate {error}; they cannot be read") from error
+        raise UnsupportedModel(
+            f"{folder}: its MTP heads lack or misstate something ({reason(error)}); use --drafter none"
+        ) from error
     mx.eval(tensors)
     return HeadWeights(folder, tensors)
 

@@ -20,7 +20,7 @@ from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.mtp import Mtp
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine import head_reading, self_test
-from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel
+from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel, reason
 from slipstream.models.target import Target
 from slipstream.store import files, heads
 from slipstream.store.files import check as check_files
@@ -53,6 +53,8 @@ def load_target(folder: Path, precision: Precision, *, trust_code: bool = False)
     Raises ModelNotFound, ModelIncomplete, or UnsupportedModel (architecture, custom code, or failed probe).
     """
     check_files(folder)
+    if files.is_drafter(files.read_config(folder)):
+        raise UnsupportedModel(f"{folder} is a drafter; give it with --drafter, and the model it was made for as model")
     if not trust_code:
         _refuse_code(folder)
     try:
@@ -66,10 +68,12 @@ def load_target(folder: Path, precision: Precision, *, trust_code: bool = False)
     except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
         # mlx-lm takes a config at its word, and trips over what is not there or of another kind.
         raise UnsupportedModel(
-            f"{folder / 'config.json'} lacks or misstates something ({error}); choose another model"
+            f"{folder / 'config.json'} lacks or misstates something ({reason(error)}); choose another model"
         ) from error
     except RuntimeError as error:
-        raise ModelIncomplete(f"{folder}: the weights cannot be read ({error}); download the model again") from error
+        raise ModelIncomplete(
+            f"{folder}: the weights cannot be read ({reason(error)}); download the model again"
+        ) from error
     unpack = not on_gpu() if precision.unpack is None else precision.unpack
     dtype = precision.dtype or (None if on_gpu() else "float32")
     if dtype is not None:
@@ -82,7 +86,9 @@ def load_target(folder: Path, precision: Precision, *, trust_code: bool = False)
     try:
         mx.eval(model.parameters())
     except RuntimeError as error:
-        raise ModelIncomplete(f"{folder}: the weights cannot be read ({error}); download the model again") from error
+        raise ModelIncomplete(
+            f"{folder}: the weights cannot be read ({reason(error)}); download the model again"
+        ) from error
     model.eval()
     return Target(model, config)
 
@@ -201,7 +207,7 @@ def _refuse_code(folder: Path) -> None:
 
 def _refusal(folder: Path, error: ValueError) -> ModelIncomplete | UnsupportedModel:
     """mlx-lm reports several things as ValueError; what a person can do about them differs."""
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split()).rstrip(".")
     if "parameters not in model" in text or "Missing" in text or "shape" in text:
         return ModelIncomplete(f"{folder}: weights and config do not belong together ({text[:200]}); download it again")
     return UnsupportedModel(f"{folder}: {text}; choose a model of another architecture")

@@ -24,7 +24,7 @@ from slipstream.errors import ModelNotFound
 from slipstream.store import demo, hub_cache, local, machine, preferences
 from slipstream.store.local import Broken, Partial
 from slipstream.store.neighbour import is_slipstream, next_port
-from slipstream.store.paths import cache_dir, data_dir
+from slipstream.store.paths import cache_dir, data_dir, home
 from slipstream.store.sizes import words
 
 MINIMUM_MACOS = (14, 0)
@@ -84,8 +84,10 @@ def report(found: list[Finding]) -> str:
 
 
 def _without_names(text: str) -> str:
-    text = text.replace(str(Path.home()), "~")
-    for name in {socket.gethostname(), Path.home().name, os.environ.get("USER", "")}:
+    own = home()
+    if own.name:  # not the root of the disk, as in some containers
+        text = text.replace(str(own), "~")
+    for name in {socket.gethostname(), own.name, os.environ.get("USER", "")}:
         if len(name) > 2 and name not in ("root", "runner"):
             text = text.replace(name, "…")
     return text

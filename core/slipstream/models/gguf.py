@@ -12,7 +12,7 @@ from pathlib import Path
 
 import mlx.core as mx
 
-from slipstream.errors import ModelIncomplete, UnsupportedModel
+from slipstream.errors import ModelIncomplete, UnsupportedModel, reason
 from slipstream.models.gguf_architecture import Decoder, module_names
 from slipstream.models.gguf_header import READABLE, Header, read_header
 from slipstream.models.gguf_tokeniser import write_tokenizer
@@ -51,7 +51,7 @@ def _load_weights(header: Header, decoder: Decoder, names: Mapping[str, str]) ->
         loaded = mx.load(str(header.path), format="gguf")
         assert isinstance(loaded, dict)
     except RuntimeError as error:
-        raise UnsupportedModel(f"{header.path} cannot be read by MLX ({error}); choose another file") from error
+        raise UnsupportedModel(f"{header.path} cannot be read by MLX ({reason(error)}); choose another file") from error
     weights: dict[str, mx.array] = {}
     for name, array in loaded.items():
         module, part = name.rsplit(".", 1)  # part: weight, bias, scales or biases

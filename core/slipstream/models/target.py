@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import attrgetter
@@ -12,7 +12,7 @@ from typing import Any
 import mlx.core as mx
 import mlx.nn as nn
 
-from slipstream.errors import InvalidRequest, UnsupportedModel
+from slipstream.errors import InvalidRequest, UnsupportedModel, reason
 from slipstream.models import few_rows, joined
 from slipstream.models.cache import TargetCache
 from slipstream.models.families import Family, families
@@ -80,7 +80,7 @@ class Target:
         self.model = model
         self.model_type = str(config.get("model_type", ""))
         text_config: dict[str, Any] = config.get("text_config") or config
-        self.context = next((int(text_config[key]) for key in _CONTEXT_KEYS if text_config.get(key)), 4096)
+        self.context = _context_of(text_config)
         self._packs: set[int] = set()  # bits that keys and values were found to pack into
         self._recorder = Recorder()
         watch(model)
@@ -146,7 +146,8 @@ class Target:
             mx.eval(self.forward(self._probe, TargetCache(self.model, kv_bits)).logits)
         except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
             raise InvalidRequest(
-                f"--kv-bits {kv_bits} does not work with this model ({error}); use --kv-bits 0", option="kv_bits"
+                f"--kv-bits {kv_bits} does not work with this model ({reason(error)}); use --kv-bits 0",
+                option="kv_bits",
             ) from error
 
     def forward(
@@ -352,6 +353,16 @@ class Target:
             return ()
         logger.warning("architecture %r does not come back to its state: off by %.3g", self.model_type, difference)
         return whole.state_kinds
+
+
+def _context_of(config: Mapping[str, Any]) -> int:
+    """How many tokens the model was made for. Raises UnsupportedModel."""
+    key = next((key for key in _CONTEXT_KEYS if config.get(key)), None)
+    if key is None:
+        return 4096
+    if not isinstance(config[key], int | float) or not 1 <= config[key] < float("inf"):
+        raise UnsupportedModel(f"config.json says {key} is {config[key]!r}, which no model can have; choose another")
+    return int(config[key])
 
 
 def part_of(table: Any, ids: mx.array) -> Callable[[mx.array], mx.array]:

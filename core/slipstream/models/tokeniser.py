@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from slipstream.errors import InvalidRequest, ModelIncomplete
+from slipstream.errors import InvalidRequest, ModelIncomplete, reason
 from slipstream.prompt.output import is_marker
 from slipstream.prompt.respell import Located
 from slipstream.types import Chat, Prompt, Text, Tokens
@@ -27,7 +27,7 @@ class Tokeniser:
             self._tokenizer: Any = load_tokenizer(folder)
         except Exception as error:  # whatever the library trips over, the files are the reason
             raise ModelIncomplete(
-                f"{folder}: the tokenizer files are missing or damaged ({error}); download the model again"
+                f"{folder}: the tokenizer files are missing or damaged ({reason(error)}); download the model again"
             ) from error
         # The engine says itself what is too long; the library would write it to stderr as well.
         self._tokenizer._tokenizer.model_max_length = sys.maxsize
@@ -47,7 +47,7 @@ class Tokeniser:
                 try:
                     out = self._tokenizer.encode(text)
                 except (TypeError, ValueError) as error:  # half of a surrogate pair, which JSON can spell
-                    raise InvalidRequest(f"the prompt is no valid text ({error}); send it as UTF-8") from error
+                    raise InvalidRequest("the prompt is no valid text; send it as UTF-8") from error
             case Chat():
                 out = self._render(prompt, tokenize=True)
         if not out:
@@ -92,7 +92,18 @@ class Tokeniser:
                 **chat.template,
             )
         except Exception as error:  # a template is a program of the model's author: it raises what it likes
-            raise InvalidRequest(f"the model's chat template refuses these messages: {error}") from error
+            if not _is_text(chat.messages):
+                raise InvalidRequest("the prompt is no valid text; send it as UTF-8") from error
+            raise InvalidRequest(f"the model's chat template refuses these messages: {reason(error)}") from error
+
+
+def _is_text(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Not where half of a surrogate pair is in it, which JSON can spell and a terminal of another encoding can send."""
+    try:
+        json.dumps(messages, ensure_ascii=False, default=dict).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _decoding(tokenizer: Any) -> Callable[..., str]:
@@ -133,5 +144,5 @@ def _end_ids(folder: Path) -> set[int]:
                 ids: Any = part.get("eos_token_id")  # Any: the file may say anything
                 found |= {int(token) for token in (ids if isinstance(ids, list) else [ids]) if ids is not None}
         except (ValueError, TypeError, AttributeError) as error:
-            raise ModelIncomplete(f"{path} is damaged ({error}); download the model again") from error
+            raise ModelIncomplete(f"{path} is damaged ({reason(error)}); download the model again") from error
     return found

@@ -196,7 +196,11 @@ def _bind(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise CannotListen(f"{host} is not an address of this machine", host=host, reason="host") from error
+        raise CannotListen(
+            f"{host!r} is not an address of this machine; choose one that is, such as 127.0.0.1",
+            host=host,
+            reason="host",
+        ) from error
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

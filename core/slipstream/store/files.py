@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from slipstream.errors import ModelIncomplete, ModelNotFound
+from slipstream.errors import ModelIncomplete, ModelNotFound, reason
 
 _HEADER_LIMIT = 100 * 2**20  # bytes; the format's own limit
 
@@ -36,9 +36,11 @@ def check(folder: Path) -> None:
         if not isinstance(json.loads(config.read_text(encoding="utf-8")), dict):
             raise TypeError("config.json is no object")
         wanted = set(_index(folder).values())
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
+        raise ModelIncomplete(f"{folder} cannot be read ({error.strerror}); make it readable") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelIncomplete(
-            f"{folder}: config.json or the index of its weights is damaged ({error}); download the model again"
+            f"{folder}: config.json or the index of its weights is damaged ({reason(error)}); download the model again"
         ) from error
     present = {path.name for path in folder.glob("*.safetensors") if path.exists()}
     if missing := sorted(wanted - present):
@@ -65,23 +67,25 @@ def tensors(path: Path) -> dict[str, Tensor]:
 
     Raises ModelIncomplete.
     """
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if size < 8 or length > size - 8:
-            raise ModelIncomplete(f"{path} is cut short ({size} bytes); finish the download")
-        try:
-            if length > _HEADER_LIMIT:
-                raise ValueError("too long a header")
-            header: dict[str, Any] = json.loads(file.read(length))
-            header.pop("__metadata__", None)
-            found = {
-                name: Tensor(entry["dtype"], tuple(entry["shape"]), entry["data_offsets"][1] - entry["data_offsets"][0])
-                for name, entry in header.items()
-            }
-            end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-            raise ModelIncomplete(f"{path} is damaged; download it again") from error
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            text = file.read(length) if length <= min(size - 8, _HEADER_LIMIT) else b""
+    except OSError as error:
+        raise ModelIncomplete(f"{path} cannot be read ({error.strerror}); make it readable") from error
+    if size < 8 or length > size - 8:
+        raise ModelIncomplete(f"{path} is cut short ({size} bytes); finish the download")
+    try:
+        header: dict[str, Any] = json.loads(text)
+        header.pop("__metadata__", None)
+        found = {
+            name: Tensor(entry["dtype"], tuple(entry["shape"]), entry["data_offsets"][1] - entry["data_offsets"][0])
+            for name, entry in header.items()
+        }
+        end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        raise ModelIncomplete(f"{path} is damaged; download it again") from error
     if size < 8 + length + end:
         raise ModelIncomplete(f"{path} is cut short: {size} of {8 + length + end} bytes; finish the download")
     return found

@@ -14,10 +14,10 @@ from typing import Any
 from slipstream.errors import InvalidRequest, ModelIncomplete, ModelNotFound, UnsupportedModel
 from slipstream.models.gguf_architecture import DRAFTER_GGUFS, Decoder, module_names
 from slipstream.models.gguf_header import read_header
-from slipstream.store import catalog, demo, files, hub_cache, own_folders
+from slipstream.store import catalog, demo, files, hub_cache, own_folders, paths
 from slipstream.store.atomic import recover
 from slipstream.store.converted import as_folder, conversion
-from slipstream.store.paths import cache_dir
+from slipstream.store.paths import cache_dir, expanded
 from slipstream.store.sizes import words
 
 
@@ -91,7 +91,7 @@ def find(name: str) -> LocalModel:
     """
     everything = scan()
     wanted = name.lower().rstrip("/")
-    path = Path(name).expanduser()
+    path = expanded(name)
     for matches in (
         [model for model in everything if model.name.lower() == wanted],
         [model for model in everything if path.exists() and model.path == path.resolve()],
@@ -132,13 +132,17 @@ def resolve_drafter(name: str) -> Path:
 
 def look_up(name: str) -> Path | LocalModel:
     """What a path or a name stands for; nothing is converted. Raises ModelNotFound and InvalidRequest."""
-    path = Path(name).expanduser()
-    recover(path.parent, path.name)
-    if path.is_dir():
+    path = expanded(name)
+    try:
+        recover(path.parent, path.name)
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except OSError as error:
+        raise ModelNotFound(f"{name[:200]} cannot be looked at ({error.strerror}); check the path") from error
+    if not name.strip():
+        raise ModelNotFound("the name of a model or drafter is empty; list what is here with: slipstream models list")
+    if is_folder or (is_file and path.suffix.lower() == ".gguf"):
         return path
-    if path.is_file():
-        if path.suffix.lower() == ".gguf":
-            return path
+    if is_file:
         raise ModelNotFound(f"{path} is a file; give the model's folder, or a .gguf file")
     if name.startswith((".", "/", "~")):
         raise ModelNotFound(f"no model at {name}; check the path or the name")
@@ -258,7 +262,7 @@ def _snapshot(repository: hub_cache.Repository, snapshot: Path) -> LocalModel | 
 
 def lm_studio_folder() -> Path:
     """Where LM Studio keeps its models, by its own pointer and settings."""
-    home = Path.home()
+    home = paths.home()
     try:
         base = Path((home / ".lmstudio-home-pointer").read_text(encoding="utf-8").strip())
     except (OSError, UnicodeDecodeError):

@@ -8,7 +8,7 @@ from pathlib import Path
 from slipstream.errors import ModelNotFound
 from slipstream.store import files, preferences
 from slipstream.store.atomic import write_text
-from slipstream.store.paths import data_dir
+from slipstream.store.paths import data_dir, expanded
 
 
 def listed() -> list[Path]:
@@ -20,7 +20,7 @@ def listed() -> list[Path]:
 
 def add(folder: Path) -> None:
     """Look for models in this folder too. Raises ModelNotFound when it is no folder."""
-    folder = folder.expanduser().resolve()
+    folder = expanded(folder).resolve()
     if not folder.is_dir():
         raise ModelNotFound(f"{folder} is no folder; give one that holds models")
     _write([*(known for known in _added() if known != folder), folder])
@@ -28,7 +28,7 @@ def add(folder: Path) -> None:
 
 def remove(folder: Path) -> None:
     """Look there no more. Deletes nothing."""
-    folder = folder.expanduser().resolve()
+    folder = expanded(folder).resolve()
     _write([known for known in _added() if known != folder])
 
 

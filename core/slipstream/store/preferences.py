@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from slipstream.store.paths import data_dir
+from slipstream.store.paths import data_dir, expanded
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def read(file: Path | None = None) -> Preferences:
 
 
 def _folder(given: object) -> Path | None:
-    return Path(given).expanduser() if isinstance(given, str) and given else None
+    return expanded(given) if isinstance(given, str) and given else None
 
 
 def _kv_bits(given: int) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from slipstream.errors import InvalidRequest
+from slipstream.store import paths
 from slipstream.store.hub_cache import Repository
 from slipstream.store.local import LocalModel, Place
 
@@ -124,9 +125,9 @@ def _remove_empty(removal: Removal) -> None:
 def _trash_for(path: Path) -> Path | None:
     """The Bin on the same disk, if this machine has one: moving there is instant and can be undone."""
     if sys.platform == "darwin":
-        trash = Path.home() / ".Trash"
+        trash = paths.home() / ".Trash"
     else:
-        data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+        data = Path(os.environ.get("XDG_DATA_HOME") or paths.home() / ".local" / "share")
         trash = data / "Trash"  # freedesktop.org's Trash specification, version 1.0
     if not trash.is_dir() or trash.stat().st_dev != path.lstat().st_dev:
         return None

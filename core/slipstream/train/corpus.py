@@ -62,10 +62,9 @@ class Corpus:
         if not path.exists():
             write_text(path, json.dumps(mine, indent=2))
         elif (theirs := json.loads(path.read_text())) != mine:
-            parts = sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
+            what = "other settings" if mine.get("target") == theirs.get("target") else "another model"
             raise InvalidRequest(
-                f"{self.folder} holds conversations made with another {' and '.join(parts)}; "
-                "choose another --work folder, or delete it",
+                f"{self.folder} holds conversations made with {what}; choose another --work folder, or delete it",
                 folder=str(self.folder),
             )
 

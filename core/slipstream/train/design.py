@@ -132,7 +132,7 @@ def of_descriptor(d: Descriptor, shape: TargetShape, where: str) -> Design:
     if theirs != ours:
         fields = [name for name in Descriptor.__slots__ if getattr(ours, name) != getattr(theirs, name)]
         raise UnsupportedModel(
-            f"{where} is built otherwise ({', '.join(fields)}); only drafters of our build can go on"
+            f"{where} is built otherwise ({', '.join(fields)}); only ours can go on; leave --from out"
         )
     return design
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +68,9 @@ def check_free(folder: Path) -> None:
     """Raises InvalidRequest for a folder with files that a drafter must not replace; another drafter's it may."""
     ours = ("config.json", "model.safetensors", ".DS_Store")  # the last is what the Finder leaves everywhere
     if not folder.exists():
+        above = next(parent for parent in folder.absolute().parents if parent.exists())
+        if not above.is_dir() or not os.access(above, os.W_OK):
+            raise InvalidRequest(f"{folder} cannot be made in {above}; choose another --output", folder=str(folder))
         return
     if not folder.is_dir():
         raise InvalidRequest(f"{folder} is a file; choose another --output", folder=str(folder))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slipstream.errors import InvalidRequest
+from slipstream.errors import InvalidRequest, reason
 from slipstream.models.tokeniser import Tokeniser
 from slipstream.store.paths import resources_dir
 from slipstream.types import Chat
@@ -46,8 +46,8 @@ def read_prompts(path: Path) -> list[Given]:
             if not isinstance(text, str) or not text.strip():
                 raise InvalidRequest(f'{path}, line {number}: give an object with a text "prompt"', line=number)
             found.append(Given(text, str(entry.get("source") or "given")))
-    except (OSError, ValueError) as error:
-        raise InvalidRequest(f"{path} cannot be read ({error}); give a file of JSON lines") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidRequest(f"{path} cannot be read ({reason(error)}); give a file of JSON lines") from error
     if not found:
         raise InvalidRequest(f"{path} has no prompts; give a file of JSON lines")
     return found

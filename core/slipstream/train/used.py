@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from slipstream.errors import InvalidRequest
+from slipstream.errors import InvalidRequest, reason
 from slipstream.train.corpus import Conversation
 
 KIND = "used"
@@ -25,8 +25,8 @@ def read_answers(paths: Sequence[Path], vocabulary: int) -> list[Conversation]:
         try:
             text = file.read_text("utf-8")
             found += [_conversation(entry, vocabulary) for entry in _entries(text)]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InvalidRequest(f"{file} is no answer of generate --json ({error}); leave it out") from error
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InvalidRequest(f"{file} is no answer of generate --json ({reason(error)}); leave it out") from error
     return [one for one in dict.fromkeys(found) if one.answered >= 2]
 
 
