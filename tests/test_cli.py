@@ -18,6 +18,8 @@ import mlx.core as mx  # before the command line can load another BLAS into this
 import pytest
 
 from slipstream import cli
+from slipstream.commands.output import write_file
+from slipstream.errors import InvalidRequest
 from slipstream.types import Mode
 from tiny_runs import chain_of, write_byte_drafter, write_target
 
@@ -326,6 +328,7 @@ def test_race_on_a_tiny_model(suffix: str, run: Run, root: Path) -> None:
         (("--report", "no such folder/report.json"), "a folder that exists"),
         (("--acceptance", "rejection"), "use match"),
         (("--report", "alphabet"), "--report must end in"),
+        (("--prompt", " "), "the prompt is empty"),
         (("--arms", "dspark"), "no dspark drafter is loaded (loaded: none); give one with --drafter, or other --arms"),
     ],
 )
@@ -468,6 +471,24 @@ def test_what_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path, monkey
     assert code == 2
     assert error.startswith(f"slipstream: {tmp_path}/file/slipstream: ")
     assert error.endswith("make room, or make it writable\n")
+
+
+def test_a_report_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report, link = tmp_path / "report.md", tmp_path / "link.md"
+    link.symlink_to(report)
+    write_file(link, "one")
+    assert (report.read_text(), link.is_symlink()) == ("one", True)
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InvalidRequest, match=r"cannot be written \(No space left on device\); give another file"):
+        write_file(report, "two")
+    assert report.read_text() == "one"
+    assert sorted(tmp_path.iterdir()) == [link, report]
+    write_file(Path(os.devnull), "a device stays one")
+    assert not Path(os.devnull).is_file()
 
 
 def test_a_reader_that_has_gone_ends_the_command_as_a_pipe_does(root: Path) -> None:

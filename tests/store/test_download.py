@@ -107,7 +107,7 @@ def test_a_second_pull_fetches_nothing_and_a_new_commit_only_what_changed(stub: 
     assert_same(old, files())
 
 
-def test_a_bad_shard_costs_one_shard(stub: StubHub, home: Path) -> None:
+def test_p18_a_bad_shard_costs_one_shard(stub: StubHub, home: Path) -> None:
     """P18: file 3 arrives with one wrong byte, then right; file 4 stops at 60 %."""
     stub.add(REPO, files())
     third, fourth = "model-00003-of-00004.safetensors", "model-00004-of-00004.safetensors"
@@ -126,7 +126,7 @@ def test_a_bad_shard_costs_one_shard(stub: StubHub, home: Path) -> None:
                 before[file.name] = file.done
 
 
-def test_a_hub_that_keeps_failing_ends_as_failed_with_the_reason(stub: StubHub, home: Path) -> None:
+def test_p18_a_hub_that_keeps_failing_ends_as_failed_with_the_reason(stub: StubHub, home: Path) -> None:
     stub.add(REPO, files())
     stub.fault("model-00002-of-00004.safetensors", *(Fault(cut_at=100_000) for _ in range(9)))
     error = error_of()
@@ -163,7 +163,7 @@ def test_whatever_was_left_behind_the_bytes_come_right(stub: StubHub, home: Path
     assert_same(folder_of(pull()[0]), files())
 
 
-def test_pausing_works_during_a_stall_and_it_goes_on_in_another_run(stub: StubHub, home: Path) -> None:
+def test_p19_pausing_works_during_a_stall_and_it_goes_on_in_another_run(stub: StubHub, home: Path) -> None:
     """P19, the first half."""
     stub.add(REPO, files())
     stub.fault("model-00001-of-00004.safetensors", Fault(stall_at=100_000))
@@ -199,7 +199,7 @@ def test_it_goes_on_with_the_commit_it_began_with(stub: StubHub, home: Path) -> 
     assert stub.api_faults
 
 
-def test_each_kind_of_no_has_its_sentence(stub: StubHub, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_p20_each_kind_of_no_has_its_sentence(stub: StubHub, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """P20, in what the program says; a pause that the hub asks for is kept, a full disk is found before the start."""
     stub.add(REPO, files())
     stub.add("maker/Gated", files(), gated=True)
@@ -231,6 +231,8 @@ def test_each_kind_of_no_has_its_sentence(stub: StubHub, home: Path, monkeypatch
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     close_session()
     no(Unreachable)
+    _, states = pull()
+    assert not [state for state in states if isinstance(state, Retrying)], "waiting switches no download on"
     assert len(set(sentences)) == len(sentences)
     assert all("\n" not in sentence and ("; " in sentence or ": " in sentence) for sentence in sentences)
 

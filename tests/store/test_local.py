@@ -63,7 +63,7 @@ def test_the_built_in_pair_is_listed(home: Path) -> None:
     assert found == {demo.NAME: Role.TARGET} | dict.fromkeys(demo.DRAFTERS.values(), Role.DRAFTER)
 
 
-def test_a_shard_that_is_gone_makes_it_incomplete_and_a_pull_brings_it_back(pulled: Path, stub: StubHub) -> None:
+def test_p19_a_shard_that_is_gone_makes_it_incomplete_and_a_pull_brings_it_back(pulled: Path, stub: StubHub) -> None:
     """P19, the second half: the link, then the bytes behind it."""
     whole = files_of(pulled)
     size = len(whole["model-00001-of-00002.safetensors"])

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from slipstream.commands.options import add_pair, add_sampling, comparing, serving
 from slipstream.commands.output import check_file, write_file
-from slipstream.commands.race import arms_of, check_arms, every_arm
+from slipstream.commands.race import arms_of, check_arms, every_arm, own_questions
 from slipstream.events import Done, Event
 from slipstream.measure import bench, report
 from slipstream.measure.prompts import DEFAULT, MORE, Question
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     check_file("--markdown", args.markdown)
     check_file("--json", args.json)
     arms = arms_of(args.modes, "--modes")
-    questions = tuple(Question("own", text) for text in args.prompt or ()) or (*DEFAULT, *MORE)
+    questions = own_questions(args.prompt) or (*DEFAULT, *MORE)
     streams = bench.counts(args.streams, len(questions))
     args.max_batch = max(streams)
     console = Console()

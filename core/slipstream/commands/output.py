@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from slipstream.errors import InvalidRequest
+from slipstream.store.atomic import write_text
 
 
 def can_say_everything(stream: TextIO) -> bool:
@@ -35,8 +36,11 @@ def check_file(option: str, file: Path | None) -> None:
 
 
 def write_file(file: Path, text: str) -> None:
-    """Raises InvalidRequest."""
+    """What stands there is replaced whole; a device or a pipe is written to. Raises InvalidRequest."""
     try:
-        file.write_text(text, encoding="utf-8")
+        if os.access(file.parent, os.W_OK) and (file.is_file() or not file.exists()):
+            write_text(file.resolve(), text)
+        else:
+            file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidRequest(f"{file} cannot be written ({error.strerror}); give another file") from error

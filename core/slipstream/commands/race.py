@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidRequest(f"--report must end in .json or .md, not {args.report.name}")
     check_file("--report", args.report)
     arms = arms_of(args.arms)
-    questions = tuple(Question("own", text) for text in args.prompt or ()) or DEFAULT
+    questions = own_questions(args.prompt) or DEFAULT
     console = Console()
     with serving(args, arms or (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
         check_arms(arms, engine.info)
@@ -101,6 +101,13 @@ def arms_of(value: str | None, option: str = "--arms") -> tuple[Mode, ...]:
         have = ", ".join(mode.value for mode in Mode if mode is not Mode.BASELINE)
         raise InvalidRequest(f"{option} must be of {have}, not {value!r}") from error
     return tuple(mode for mode in dict.fromkeys(modes) if mode is not Mode.BASELINE)
+
+
+def own_questions(prompts: list[str] | None) -> tuple[Question, ...]:
+    """Raises InvalidRequest for an empty one."""
+    if not all(text.strip() for text in prompts or ()):
+        raise InvalidRequest("the prompt is empty; write something to answer")
+    return tuple(Question("own", text) for text in prompts or ())
 
 
 def check_arms(arms: tuple[Mode, ...], info: ModelInfo, option: str = "--arms") -> None:

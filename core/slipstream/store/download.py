@@ -283,6 +283,8 @@ class Download:
             except (RateLimited, Unreachable) as error:
                 if self._stop.is_set():
                     raise _Stopped from None
+                if error.facts.get("kind") == "offline":  # a variable of the user's
+                    raise
                 if incoming is not None and incoming.position > position:
                     failures, wait_s = 0, self._patience.first_wait_s
                 failures += 1
