@@ -183,5 +183,5 @@ def test_the_command_prints_json_and_writes_a_report_without_names(home: Path) -
 def test_a_report_that_cannot_be_written_is_one_sentence(home: Path) -> None:
     done = run(home, "--report", str(home / "no" / "folder" / "report.json"))
     assert done.returncode == 2
-    assert "choose another file" in done.stderr
+    assert "give a file in a folder that exists" in done.stderr
     assert "Traceback" not in done.stderr

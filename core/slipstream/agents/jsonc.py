@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from slipstream.agents.splice import spliced
+
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 MAX_DEPTH = 100
@@ -237,12 +239,7 @@ class JsonDocument:
         return node
 
     def _splice(self, *cuts: tuple[int, int, str]) -> None:
-        parts: list[str] = []
-        at = 0
-        for start, end, new in sorted(cuts, key=lambda cut: cut[0]):
-            parts += [self.text[at:start], new]
-            at = end
-        self._load("".join(parts) + self.text[at:])
+        self._load(spliced(self.text, *cuts))
 
     def _margin(self, at: int) -> str:
         """The white space with which the line of `at` begins."""

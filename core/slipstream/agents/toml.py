@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slipstream.agents.jsonc import Json
+from slipstream.agents.splice import spliced
 
 Path = tuple[str, ...]
 
@@ -196,12 +197,7 @@ class TomlDocument:
         return self._lines.get(path) or self._inline.get(path)
 
     def _splice(self, *cuts: tuple[int, int, str]) -> None:
-        parts: list[str] = []
-        at = 0
-        for start, end, new in sorted(cuts, key=lambda cut: cut[0]):
-            parts += [self.text[at:start], new]
-            at = end
-        self._load("".join(parts) + self.text[at:])
+        self._load(spliced(self.text, *cuts))
 
     def _inline_cut(self, entry: _Entry) -> tuple[int, int, str]:
         behind = re.compile(r"\s*,\s*").match(self.text, entry.value_end)

@@ -16,7 +16,7 @@ from pathlib import Path
 from slipstream.agents import journal
 from slipstream.agents.config import ConfigRefused
 from slipstream.agents.plan import FileChange, Plan, read_text
-from slipstream.store.atomic import exclusive
+from slipstream.store.atomic import exclusive, sync
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ def _apply_files(plan: Plan, now: Callable[[], datetime], on_failure: ExitStack)
         else:
             new.replace(real)
         on_failure.callback(_roll_back, change, real)
-        _sync_folder(real.parent)
+        sync(real.parent)
     return Applied(tuple(change.path for change, _, _ in staged), tuple(backups))
 
 
@@ -176,7 +176,7 @@ def _back_up(real: Path, text: str, when: datetime) -> Path:
 
 def _replace(path: Path, text: str) -> None:
     _stage(path, text).replace(path)
-    _sync_folder(path.parent)
+    sync(path.parent)
 
 
 def _keep_for_rollback(path: Path, on_failure: ExitStack) -> None:
@@ -200,11 +200,3 @@ def _forget(plan: Plan, path: Path) -> None:
         if read_text(record.path) is None:
             for folder in reversed(record.folders):
                 _remove_if_empty(folder)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -122,7 +122,7 @@ def _move_into_place(folder: Path, final: Path) -> None:
         while True:
             try:
                 folder.rename(final)
-                _sync_entry(final.parent)
+                sync(final.parent)
                 return
             except OSError as error:
                 if error.errno not in _TAKEN:
@@ -160,11 +160,12 @@ def _delete(path: Path) -> None:
 def _sync(folder: Path) -> None:
     for directory, _, names in os.walk(folder):
         for name in names:
-            _sync_entry(Path(directory) / name)
-        _sync_entry(Path(directory))
+            sync(Path(directory) / name)
+        sync(Path(directory))
 
 
-def _sync_entry(path: Path) -> None:
+def sync(path: Path) -> None:
+    """What was written to a file, or which names a folder has, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
