@@ -16,6 +16,7 @@ from slipstream.store import local, own_folders
 from slipstream.train.design import Design, TargetShape
 from slipstream.train.export import export
 from slipstream.train.made import drafters_dir, made_drafters, made_for
+from slipstream.train.saving import save
 from tiny_runs import write_target
 
 
@@ -52,6 +53,15 @@ def test_an_older_drafter_stands_until_the_new_one_is_whole(
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(InvalidRequest, match=r"other files \(notes\.txt\)"):
         export(folder, d, {"a": mx.ones(3)}, {"target": "newer"})
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_is_an_error_of_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="model"):
+        save(tmp_path / "model.safetensors", {"a": mx.zeros(1000)})
+    save(tmp_path / "other.safetensors", {"a": mx.zeros(3)}, {"format": "mlx"})
+    assert mx.load(str(tmp_path / "other.safetensors"))["a"].size == 3  # type: ignore[index, union-attr]
 
 
 @pytest.fixture

@@ -118,9 +118,9 @@ def test_a_shard_is_whole_or_not_there(tmp_path: Path, conversations: list[Conve
     read = list(corpus.read())
     assert len(read) == len(conversations)  # those of shard 0 are in shard 1 again
     assert set(read) == set(conversations)
-    with pytest.raises(InvalidRequest, match="another target"):
+    with pytest.raises(InvalidRequest, match="another model"):
         corpus.open(About("b", {"answer": 8}))
-    with pytest.raises(InvalidRequest, match="another settings"):
+    with pytest.raises(InvalidRequest, match="other settings"):
         corpus.open(About("a", {"answer": 9}))
 
 

@@ -14,6 +14,7 @@ import mlx.core as mx
 from slipstream.errors import InvalidRequest, ModelIncomplete
 from slipstream.store.atomic import atomic_folder, recover
 from slipstream.train.optimiser import Tree
+from slipstream.train.saving import save
 
 STATE = "state.json"
 PARTS = ("parameters", "optimiser", "average")
@@ -37,7 +38,7 @@ class Checkpoints:
         final = self.folder / f"step-{int(state['step']):07d}"
         with atomic_folder(final) as partial:
             for part in PARTS:
-                mx.save_safetensors(str(partial / f"{part}.safetensors"), trees[part])
+                save(partial / f"{part}.safetensors", trees[part])
             (partial / STATE).write_text(json.dumps(state, indent=1))
         for pattern in ("step-*", ".step-*"):  # the last: what a run that was killed left half made
             for path in self.folder.glob(pattern):

@@ -17,6 +17,7 @@ from slipstream.errors import InvalidRequest
 from slipstream.store.atomic import atomic_folder
 from slipstream.train.design import STEP, config_of
 from slipstream.train.network import W2
+from slipstream.train.saving import save
 from slipstream.train.step import D2T, offsets
 
 SHARE = 0.995  # of all said tokens that a smaller draft vocabulary holds
@@ -60,7 +61,7 @@ def export(folder: Path, d: Descriptor, parameters: Mapping[str, mx.array], meta
     }
     mx.eval(weights)
     with atomic_folder(folder) as partial:
-        mx.save_safetensors(str(partial / "model.safetensors"), weights, metadata={"format": "mlx"})
+        save(partial / "model.safetensors", weights, {"format": "mlx"})
         (partial / "config.json").write_text(json.dumps(config_of(d, metadata), indent=2) + "\n")
 
 
