@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 Table = Mapping[int, Mapping[int, float]]
 """Tokens in the cache -> rows of the forward (of a drafter: tokens drafted) -> milliseconds."""
@@ -53,12 +53,28 @@ class Curves:
     def contexts(self) -> list[int]:
         return sorted(self.target)
 
+    def monotone(self) -> Curves:
+        """The same, with no pass longer than one over more rows behind as many tokens.
+
+        What else runs on a machine only adds to a measurement, so a wider pass that was quicker shows that the
+        narrower one was held up.
+        """
+        drafters = {source: _monotone(table) for source, table in self.drafters.items()}
+        return replace(self, target=_monotone(self.target), drafters=drafters)
+
 
 def read(table: Table, across: int, context: int) -> float:
     """The table at a place, straight between the nearest measured ones and on beyond the last. Never below zero."""
     contexts = sorted(table)
     values = [_line(sorted(table[each]), table[each], across) for each in contexts]
     return max(0.0, _line(contexts, dict(zip(contexts, values, strict=True)), context))
+
+
+def _monotone(table: Table) -> Table:
+    return {
+        context: {rows: min(ms for wider, ms in row.items() if wider >= rows) for rows in row}
+        for context, row in table.items()
+    }
 
 
 def _line(places: Sequence[int], values: Mapping[int, float], at: int) -> float:

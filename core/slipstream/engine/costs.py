@@ -5,6 +5,7 @@ Plain Python; the planner asks it several times a round.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from slipstream.curves import Curves
@@ -12,131 +13,175 @@ from slipstream.curves import Curves
 PLAIN = "plain"  # the source of a round in which nobody drafts
 NETWORK_DRAFT = 0.25  # of a plain forward: what a drafter is taken to cost before one was measured
 PER_ROW = 0.04  # of a plain forward: what each further row is taken to cost
-RISE = 0.03  # by which an estimate may rise with each measurement: what else runs on the machine only adds time
-VISITS = 2  # measurements after which a number counts as known
-STALE = 800  # rounds after which it no longer does
+ROUND_MS = 1.0  # of a round beside its passes: the loop's own work (docs/performance.md)
+WAIT_MS = 1.5  # that waiting for confidences adds at most: describing the target's pass is not hidden by drafting then
+VISITS = 2  # rounds after which a number counts as known, where this machine was not calibrated
+TRUST = (4.0, 16.0)  # rounds that a calibration weighs as much as, against those of one source and of one number
+TRUST_GUESS = (0.5, 0.3)  # the same of a guess
+MEMORY = 40.0  # rounds that what was learned weighs as much as, at most
+NEAR = 0.3  # of what a round teaches of its own number of drafts, it teaches of the next number, and so on
+PACE = 0.05  # of the newest round in how fast the machine is at present
+OUTLIER = 0.5  # a logarithm: a round further off than that from what was expected teaches no more than that
+CLEAR_AFTER = 6  # rounds that show what is to be expected: among them a number's first counts whole, and later ones
+STALL = 0.05  # no more than that where they took longer: what else runs on the machine only adds time
 CONTEXT_STEP = 64  # tokens within which curves are taken to be flat
 MOST_READ = 4096  # places of the curves that are remembered
 LEAST_MS = 1e-3
 
 
 @dataclass(slots=True)
-class Cost:
-    ratio: float  # of what was measured to what was expected there
-    visits: int
-    at: int  # round
+class Learned:
+    """What rounds showed of one source: by how much all differ from what is expected, and each number of drafts.
+
+    Logarithms, beside the pace of the machine. `weights`: rounds behind each of them.
+    """
+
+    common: float = 0.0
+    weight: float = 0.0
+    shifts: list[float] = field(default_factory=list[float])
+    weights: list[float] = field(default_factory=list[float])
+    visits: dict[int, int] = field(default_factory=dict[int, int])  # number of drafts -> rounds
+
+    def shift(self, drafts: int) -> float:
+        return self.common + self._own(drafts)
+
+    def _own(self, drafts: int) -> float:
+        return self.shifts[min(drafts, len(self.shifts) - 1)] if self.shifts else 0.0
+
+    def learn(self, drafts: int, error: float, trust: float, own_trust: float) -> None:
+        while len(self.shifts) <= drafts:
+            self.shifts.append(self._own(drafts))
+            self.weights.append(0.0)
+        self.weight = min(self.weight + 1, MEMORY)
+        step = error / (self.weight + trust)
+        self.common += step
+        error -= step
+        for at in range(max(0, drafts - 3), min(len(self.shifts), drafts + 4)):
+            share = NEAR ** abs(at - drafts)
+            self.weights[at] = min(self.weights[at] + share, MEMORY)
+            self.shifts[at] += share * error / (self.weights[at] + own_trust)
 
 
 @dataclass(slots=True)
 class Costs:
-    """Milliseconds of whole rounds on a machine left alone, by source, number of verified drafts and context.
+    """Milliseconds of whole rounds at the machine's present pace, by source, number of verified drafts and context.
 
-    What was never measured is taken from the nearest numbers that were, along the curve that is expected: this
-    machine's own where it was calibrated, else a guess.
+    What is expected comes from this machine's own curves where it was calibrated, else from a guess. Rounds correct it:
+    all together the machine's pace, and each source's numbers of drafts what they differ by beside that. So a machine
+    that slows down as a whole changes no choice, and a stray measurement little.
     """
 
     free: frozenset[str] = frozenset()  # sources that draft without a network
     curves: Curves | None = None
-    _known: dict[str, dict[int, Cost]] = field(default_factory=dict[str, dict[int, Cost]])
+    _smooth: Curves | None = None  # the same, without what a calibration itself can have measured wrongly
+    _learned: dict[tuple[str, bool], Learned] = field(default_factory=dict[tuple[str, bool], Learned])
+    _pace: float = 0.0  # a logarithm
     _rounds: int = 0
-    _read: dict[tuple[str, int, int], float] = field(default_factory=dict[tuple[str, int, int], float])
+    _lines: dict[tuple[str, int | None, int, int], list[float]] = field(
+        default_factory=dict[tuple[str, int | None, int, int], list[float]]
+    )
+
+    def __post_init__(self) -> None:
+        if self.curves is not None:
+            self.start_from(self.curves)
 
     def start_from(self, curves: Curves) -> None:
         """Of a calibration. What was learned from rounds before it is forgotten."""
         self.curves = curves
-        self._known.clear()
-        self._read.clear()
+        self._smooth = curves.monotone()
+        self._learned.clear()
+        self._lines.clear()
+        self._pace, self._rounds = 0.0, 0
 
     def round_ms(self, source: str, drafts: int, context: int = 0) -> float:
         """A round of `source` that verifies so many drafts, 0 included, behind `context` tokens."""
-        return self._expected(source, drafts, context) * self._scale(source, drafts)
+        shift = self._pace + self._known(source, waited=False).shift(drafts)
+        return self._expected(source, drafts, context, None) * math.exp(shift)
 
-    def learn(self, source: str, drafts: int, milliseconds: float, context: int = 0) -> None:
+    def rounds_ms(self, source: str, most: int, context: int = 0, *, drafted: int | None = None) -> list[float]:
+        """Rounds that verify 0, 1, 2, … `most` drafts.
+
+        `drafted`: of so many drafted, after waiting for their confidences. None: what is drafted is verified.
+        """
+        place = (source, drafted, most, context // CONTEXT_STEP)
+        if (expected := self._lines.get(place)) is None:
+            if len(self._lines) > MOST_READ:
+                self._lines.clear()
+            expected = [self._expected(source, drafts, context, drafted) for drafts in range(most + 1)]
+            self._lines[place] = expected
+        known = self._known(source, waited=drafted is not None)
+        return [ms * math.exp(self._pace + known.shift(drafts)) for drafts, ms in enumerate(expected)]
+
+    def _known(self, source: str, *, waited: bool) -> Learned:
+        """What was learned of rounds like these, else of those of the same source that did or did not wait."""
+        found = self._learned.get((source, waited)) or self._learned.get((source, not waited))
+        return found or _NOTHING
+
+    def learn(
+        self, source: str, drafts: int, milliseconds: float, context: int = 0, *, drafted: int | None = None
+    ) -> None:
+        expected = self._expected(source, drafts, context, drafted) * math.exp(self._pace)
+        learned = self._learned.get((source, drafted is not None))
+        if learned is None:
+            like = self._known(source, waited=drafted is not None)
+            learned = Learned(like.common, 0.0, list(like.shifts), [0.0] * len(like.shifts))
+            self._learned[source, drafted is not None] = learned
+        error = math.log(max(milliseconds, LEAST_MS) / expected) - learned.shift(drafts)
         self._rounds += 1
-        ratio = milliseconds / self._expected(source, drafts, context)
-        known = self._known.setdefault(source, {})
-        cost = known.get(drafts)
-        if cost is None or self._rounds - cost.at > STALE:
-            known[drafts] = Cost(ratio, 1, self._rounds)
-            return
-        risen = cost.ratio * (1 + RISE)
-        known[drafts] = Cost(min(ratio, risen), cost.visits + 1, self._rounds)
+        if self._rounds > CLEAR_AFTER:
+            error = min(max(error, -OUTLIER), OUTLIER)
+        elif drafts in learned.visits:
+            error = min(error, STALL)
+        is_calibrated = self._is_calibrated(source)
+        first = 1 / self._rounds if is_calibrated or self._rounds == 1 else 0.0
+        step = error * max(PACE, first)
+        self._pace += step
+        learned.learn(drafts, error - step, *(TRUST if is_calibrated else TRUST_GUESS))
+        learned.visits[drafts] = learned.visits.get(drafts, 0) + 1
 
     def unmeasured(self, source: str, most: int) -> int | None:
         """A number of drafts, up to `most`, whose cost should be measured now. None: all that matter are known.
 
-        Without a calibration at first every number, the most telling ones first; later those only, now and then.
+        Only where nothing was calibrated: at first the most telling numbers, then each other once.
         """
-        if self._wants(PLAIN, 0):
-            return 0
-        if source in self.free:
-            return None
-        telling = [drafts for drafts in dict.fromkeys((most, (most + 1) // 2, 1)) if drafts]
-        for drafts in telling:
-            if self._wants(source, drafts):
-                return drafts
         if self._is_calibrated(source):
             return None
-        known = self._known.get(source, {})
-        return next((drafts for drafts in range(most, 0, -1) if drafts not in known), None)
+        if self._visits(PLAIN, 0) < VISITS:
+            return 0
+        for drafts in dict.fromkeys((most, (most + 1) // 2, 1)):
+            if self._visits(source, drafts) < VISITS:
+                return drafts
+        return next((drafts for drafts in range(most, 0, -1) if not self._visits(source, drafts)), None)
 
-    def _wants(self, source: str, drafts: int) -> bool:
-        cost = self._known.get(source, {}).get(drafts)
-        if cost is not None and self._rounds - cost.at > STALE:
-            return True
-        return not self._is_calibrated(source) and (cost is None or cost.visits < VISITS)
+    def _visits(self, source: str, drafts: int) -> int:
+        kinds = (self._learned.get((source, waited)) for waited in (False, True))
+        return sum(learned.visits.get(drafts, 0) for learned in kinds if learned is not None)
 
     def _is_calibrated(self, source: str) -> bool:
-        return self.curves is not None and (source == PLAIN or source in self.free or source in self.curves.drafters)
+        return source in self.free or (self.curves is not None and (source == PLAIN or source in self.curves.drafters))
 
-    def _expected(self, source: str, drafts: int, context: int) -> float:
+    def _expected(self, source: str, drafts: int, context: int, drafted: int | None) -> float:
         """In milliseconds where this machine was calibrated, else in plain forwards."""
-        if self.curves is None:
-            return self._guessed(source, drafts)
-        place = (source, drafts, context // CONTEXT_STEP)
-        if place not in self._read:
-            if len(self._read) > MOST_READ:
-                self._read.clear()
-            self._read[place] = self._calibrated(self.curves, source, drafts, context)
-        return self._read[place]
-
-    def _calibrated(self, curves: Curves, source: str, drafts: int, context: int) -> float:
+        curves, is_free = self._smooth, source == PLAIN or source in self.free
+        if curves is None:
+            return 1.0 + PER_ROW * drafts + (0.0 if is_free else NETWORK_DRAFT)
         plain = max(curves.verify_ms(1, context), LEAST_MS)
-        if source == PLAIN or source in self.free:
-            return max(curves.verify_ms(1 + drafts, context), plain)
-        drafting = curves.draft_ms(source, drafts, context)
+        passes = ROUND_MS + max(curves.verify_ms(1 + drafts, context), plain)
+        if is_free:
+            return passes
+        drafting = curves.draft_ms(source, max(drafts if drafted is None else drafted, 1), context)
         if drafting is None:
-            return plain * self._guessed(source, drafts)
-        return max(curves.verify_ms(1 + drafts, context), plain) + drafting
-
-    def _guessed(self, source: str, drafts: int) -> float:
-        """In plain forwards."""
-        drafting = 0.0 if source == PLAIN or source in self.free else NETWORK_DRAFT
-        return 1.0 + drafting + PER_ROW * drafts
-
-    def _scale(self, source: str, drafts: int) -> float:
-        """By how much rounds differ from what is expected, judged by the measured numbers on both sides of `drafts`."""
-        measured = self._known.get(source)
-        if not measured:
-            others = [cost.ratio for known in self._known.values() for cost in known.values()]
-            return sum(others) / len(others) if others else 1.0
-        if drafts in measured:
-            return measured[drafts].ratio
-        below = max((number for number in measured if number < drafts), default=None)
-        above = min((number for number in measured if number > drafts), default=None)
-        if below is None or above is None:
-            only = below if above is None else above
-            assert only is not None
-            return measured[only].ratio
-        share = (drafts - below) / (above - below)
-        return (1 - share) * measured[below].ratio + share * measured[above].ratio
+            drafting = NETWORK_DRAFT * plain
+        return passes + drafting + (0.0 if drafted is None else min(WAIT_MS, drafting))
 
     def rounds(self) -> dict[str, list[tuple[int, float]]]:
         """What rounds cost here, by source: (drafts verified, milliseconds). From any thread.
 
         Those alone that were measured, by rounds or by calibration.
         """
-        places = {source: set(known.copy()) for source, known in self._known.copy().items()}
+        places: dict[str, set[int]] = {}
+        for (source, _), learned in self._learned.copy().items():
+            places.setdefault(source, set()).update(learned.visits.copy())
         if self.curves is not None:
             places.setdefault(PLAIN, set()).add(0)
             widths = {rows - 1 for row in self.curves.target.values() for rows in row}
@@ -147,3 +192,6 @@ class Costs:
             source: [(drafts, self.round_ms(source, drafts)) for drafts in sorted(drafts_)]
             for source, drafts_ in places.items()
         }
+
+
+_NOTHING = Learned()

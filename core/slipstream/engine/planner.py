@@ -15,6 +15,7 @@ from slipstream.engine.costs import PLAIN
 from slipstream.engine.policy import Policy
 from slipstream.engine.share import Offer
 from slipstream.errors import InvalidRequest
+from slipstream.models.host import ints
 from slipstream.types import Mode, Options
 
 CPU_DRAFTS = 7  # of a network, in its own mode: each further row would cost a processor some 6 % of a pass
@@ -59,6 +60,7 @@ class Drafters:
         self._states: list[tuple[Drafter, Any]] = [(drafter, drafter.begin()) for drafter in drafters]
         self.taps = tuple(sorted({tap for drafter in drafters for tap in drafter.taps}))
         self.may_draft = any(drafter.block for drafter in drafters)
+        self._passed_over: tuple[str, list[int]] | None = None  # a copy that this round does not take
 
     @property
     def states(self) -> list[tuple[Drafter, Any]]:
@@ -118,27 +120,32 @@ class Drafters:
         return None
 
     def _best(self, policy: Policy, asking: Asking) -> tuple[str, Proposal | Wish] | None:
-        copied: tuple[str, Proposal] | None = None
-        networks: list[tuple[Drafter, Any]] = []
-        limit = asking.limit
+        networks = [(drafter, state) for drafter, state in self._states if drafter.taps]
+        most = {drafter.mode.value: min(asking.limit, drafter.block) for drafter, _ in networks}
         for drafter, state in self._states:
-            if drafter.taps:
-                networks.append((drafter, state))
+            if drafter.taps or not len(proposal := asking.now(drafter, state)):
                 continue
-            proposal = asking.now(drafter, state)
-            if len(proposal):
-                copied = drafter.mode.value, proposal
-        if copied is not None:
-            source, proposal = copied
-            length, value = policy.best(source, len(proposal))
-            others = [policy.best(drafter.mode.value, min(limit, drafter.block))[1] for drafter, _ in networks]
-            if value >= max([policy.value(PLAIN, 0, ()), *others]):
-                return source, proposal.first(length)
+            source = drafter.mode.value
+            if count := policy.copies(source, len(proposal), most):
+                return source, proposal.first(count)
+            self._passed_over = source, ints(proposal.tokens)
         for drafter, state in networks:
-            length = policy.length(drafter.mode.value, min(limit, drafter.block))
-            if length:
-                return drafter.mode.value, asking.wish(drafter, state, length)
+            source = drafter.mode.value
+            if length := policy.length(source, most[source]):
+                return source, asking.wish(drafter, state, length)
         return None
+
+    def committed(self, tokens: Sequence[int]) -> None:
+        """What a round brought: tells what a copy that was not taken would have been worth."""
+        if self._passed_over is None or self.policy is None:
+            return
+        (source, drafts), self._passed_over = self._passed_over, None
+        agreed = 0
+        for draft_, token in zip(drafts, tokens, strict=False):
+            if draft_ != token:
+                break
+            agreed += 1
+        self.policy.notice(source, agreed, missed=agreed < min(len(drafts), len(tokens)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,79 +1,103 @@
 """How many tokens to draft, and by whom: what brings the most tokens per millisecond. Plain Python.
 
 Every answer gives the same text, so this may look at anything (docs/architecture.md). The value of a round is the
-tokens it is expected to commit, less what its time is worth: the rate of tokens per millisecond reached so far. That
-rule finds the best long-run rate (renewal reward), and leaves out time that is spent either way, such as that of a
-draft that is then cut.
+tokens it is expected to commit, less what its time is worth: the tokens that the best of other rounds brings in it
+(renewal reward). Times are what rounds cost as far as is known, never what one happened to take, so a machine that
+stalls changes nothing; their unit is the plain forward.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
 from slipstream.engine.costs import PLAIN, Costs
 
 DECAY = 0.95  # of what a round taught, with each later one of its source
-PRIOR = (3.0, 4.0)  # kept, tried: what a position is taken to have shown before it was seen
-RATE_WEIGHT = 0.02  # of the newest round in the rate
+LONG = 100.0  # rounds that the long run weighs as much as, at most
+USUAL = 4.0  # rounds that it weighs as much as beside those lately
+PRIOR = 0.75  # probability of a draft to be kept before any was seen,
+PRIOR_WEIGHT = 4.0  # and rounds that this weighs as much as
+CARRIED = 8.0  # rounds that what the last request showed lately weighs as much as in the next one, at most
 PROBE_FIRST = 4  # plain rounds before drafting is tried again
 PROBE_SHARE = 0.02  # of the time that probing may cost in the long run
 PROBE_HOPE = 0.8  # chance of each draft for which a probe's length would be the best
 SHARED_PROBE = 24  # plain rounds after which drafting is tried again where rounds are shared
-WIDE_EVERY = 40  # rounds between two that verify whole drafts, to see what the far positions are worth
-STEP = 0.1  # of the online correction of confidences
-WORTH_WAITING = 0.08  # of a round: what cutting must be able to save before the round waits for confidences
+WIDE_EVERY = 80  # rounds between two that verify whole drafts, to see what the far positions are worth
+STEP = 0.05  # of the online correction of confidences: of each position's, and of all together
+GAIN_ROUNDS = 20.0  # that what waiting for confidences brings is judged by
 SURE = 1e-4
 
 
 @dataclass(slots=True)
 class Positions:
-    """How often the draft at each position was kept, of those whose predecessors were all kept. Decays."""
+    """How often the draft at each position was kept, of those whose predecessors were all kept.
 
-    kept: list[float] = field(default_factory=list[float])
+    Lately, and in the long run: what a few rounds show is held against what is usual.
+    """
+
+    kept: list[float] = field(default_factory=list[float])  # lately
     tried: list[float] = field(default_factory=list[float])
+    usual: list[float] = field(default_factory=list[float])  # probability in the long run
+    weights: list[float] = field(default_factory=list[float])  # rounds behind it
+
+    def copied(self) -> Positions:
+        return Positions(list(self.kept), list(self.tried), list(self.usual), list(self.weights))
 
     def learn(self, drafted: int, accepted: int) -> None:
         while len(self.tried) < drafted:
-            self.kept.append(PRIOR[0])
-            self.tried.append(PRIOR[1])
+            self.kept.append(0.0)
+            self.tried.append(0.0)
+            self.usual.append(PRIOR)
+            self.weights.append(PRIOR_WEIGHT)
         for at in range(min(accepted + 1, drafted)):
-            self.kept[at] = DECAY * self.kept[at] + (at < accepted)
+            is_kept = at < accepted
+            self.kept[at] = DECAY * self.kept[at] + is_kept
             self.tried[at] = DECAY * self.tried[at] + 1
+            self.weights[at] = min(self.weights[at] + 1, LONG)
+            self.usual[at] += (is_kept - self.usual[at]) / self.weights[at]
 
-    def forget(self) -> None:
+    def weaken(self, most: float) -> None:
+        """Let what was seen lately count for no more than so many rounds."""
         for at, tried in enumerate(self.tried):
-            weight = PRIOR[1] / max(tried, PRIOR[1])
-            self.kept[at] = weight * self.kept[at] + PRIOR[0]
-            self.tried[at] = weight * tried + PRIOR[1]
+            weight = most / max(tried, most) if most else 0.0
+            self.kept[at] *= weight
+            self.tried[at] *= weight
 
     def survival(self, count: int) -> list[float]:
         """Probability that the first 1, 2, … `count` drafts are all kept."""
         out: list[float] = []
         product = 1.0
         for at in range(count):
-            product *= self.kept[at] / self.tried[at] if at < len(self.tried) else PRIOR[0] / PRIOR[1]
+            if at < len(self.tried):
+                product *= (self.kept[at] + USUAL * self.usual[at]) / (self.tried[at] + USUAL)
+            else:
+                product *= PRIOR
             out.append(product)
         return out
 
 
 @dataclass(slots=True)
 class Calibration:
-    """Corrects confidences position by position: a shift of each one's logit, fitted to what was kept."""
+    """Corrects confidences: shifts of their logits, one for all and one by position, fitted to what was kept."""
 
     shift: list[float] = field(default_factory=list[float])
+    common: float = 0.0
 
     def apply(self, confidences: Sequence[float]) -> list[float]:
         while len(self.shift) < len(confidences):
             self.shift.append(0.0)
-        return [_sigmoid(_logit(value) + shift) for value, shift in zip(confidences, self.shift, strict=False)]
+        common = self.common
+        return [_sigmoid(_logit(value) + common + own) for value, own in zip(confidences, self.shift, strict=False)]
 
     def learn(self, confidences: Sequence[float], accepted: int) -> None:
         for at, value in enumerate(self.apply(confidences)[: accepted + 1]):
-            self.shift[at] += STEP * ((at < accepted) - value)
+            error = (at < accepted) - value
+            self.shift[at] += STEP * error
+            self.common += STEP * error
 
 
 class Policy:
@@ -84,58 +108,77 @@ class Policy:
         self.context = context  # tokens of the request so far
         self._positions: dict[str, Positions] = {}
         self._calibration: dict[str, Calibration] = {}
-        self._rate = 0.0  # tokens per millisecond
+        self._gain: dict[str, float] = {}  # tokens a round that waiting for confidences should bring
+        self._profit: dict[
+            str, float
+        ] = {}  # tokens a round that drafting did bring, beyond its time's worth of plain ones
+        self._worth = 1.0  # of a plain forward's time, in tokens
         self._parked = 0  # plain rounds left before the next probe
         self._pause = PROBE_FIRST
         self._rounds = 0
         self._idle = 0  # plain rounds since anything was drafted
+        self._waiting: int | None = None  # drafts asked for in this round, if it is to wait for their confidences
         if like is not None:
             for source, seen in like._positions.items():
-                self._positions[source] = Positions(list(seen.kept), list(seen.tried))
+                self._positions[source] = seen.copied()
+                self._positions[source].weaken(CARRIED)
             for source, fitted in like._calibration.items():
-                self._calibration[source] = Calibration(list(fitted.shift))
+                self._calibration[source] = Calibration(list(fitted.shift), fitted.common)
+            self._gain |= like._gain
+            self._profit |= like._profit
 
     def length(self, source: str, most: int) -> int:
-        """How many tokens `source` should draft, of at most so many; 0: none, decode plainly."""
+        """How many tokens a network should draft, of at most so many; 0: none, decode plainly."""
         if most <= 0:
             return 0
         self._rounds += 1
+        best, tokens, forwards = self._fastest(source, most)
+        self._worth = max(1.0, tokens / forwards)
         new = self.costs.unmeasured(source, most)
         if new is not None:
             return new
         if self._parked:
             self._parked -= 1
             return self._probe_length(source, most) if not self._parked else 0
-        if self._rounds % WIDE_EVERY == 0:
-            return most
-        best, value = self.best(source, most)
-        if value > self.value(PLAIN, 0, ()):
-            # Confidences say of this text what positions say of those before: the whole draft, and then a cut by them.
-            is_judged = source in self._calibration and self.may_cut(source, most)
-            return most if is_judged else best
-        self._park(source, most)
-        return 0
+        gain = self.gain(source)
+        if tokens + gain <= forwards:
+            self._park(source, most)
+            return 0
+        is_wide = self._rounds % WIDE_EVERY == 0
+        if gain and not is_wide:
+            self._waiting = most
+        return most if gain or is_wide else best
 
-    def value(self, source: str, drafts: int, survival: Sequence[float]) -> float:
-        """Expected tokens of a round less the worth of its time."""
-        cost = self.costs.round_ms(source, drafts, self.context)
-        return 1.0 + sum(survival[:drafts]) - max(self._rate, self._plain_rate()) * cost
-
-    def best(self, source: str, most: int) -> tuple[int, float]:
-        """The best number of drafts, from 1 to `most`, for `source`, and its value."""
-        return self._best(source, self.survival(source, most))
-
-    def may_cut(self, source: str, drafts: int) -> bool:
-        """Whether it can pay to wait for confidences before verifying."""
-        whole = self.costs.round_ms(source, drafts, self.context)
-        return whole - self.costs.round_ms(source, 1, self.context) > WORTH_WAITING * whole
+    @property
+    def waits(self) -> bool:
+        """Whether this round is to wait for its drafts' confidences before it verifies them."""
+        return self._waiting is not None
 
     def cut(self, source: str, confidences: Sequence[float]) -> int:
         """How many of the drafts to verify, given each one's probability to be kept if those before it are."""
-        if self._rounds % WIDE_EVERY == 0 or self.costs.unmeasured(source, len(confidences)) is not None:
-            return len(confidences)
-        values = self._values(source, self.calibrated(source, confidences))
+        values = self._values(source, self.calibrated(source, confidences), self._worth, self._waiting)
         return max(range(len(values)), key=values.__getitem__)
+
+    def copies(self, source: str, count: int, networks: Mapping[str, int]) -> int:
+        """How many of `count` drafts that cost nothing to take instead of asking a network; 0: none.
+
+        `networks`: those that could be asked, and for how much.
+        """
+        worth, gain = 1.0, 0.0
+        for network, most in networks.items():
+            _, tokens, forwards = self._fastest(network, most)
+            if tokens > worth * forwards:
+                worth, gain = tokens / forwards, self.gain(network)
+        values = self._values(source, self.survival(source, count), worth)
+        best = max(range(1, len(values)), key=values.__getitem__)
+        return best if values[best] >= gain else 0
+
+    def gain(self, source: str) -> float:
+        """Tokens a round that it brings to wait for confidences and cut by them; 0.0: nothing.
+
+        Confidences may be wrong, so this is for where drafting has paid.
+        """
+        return max(0.0, self._gain.get(source, 0.0)) if self._profit.get(source, 0.0) >= 0.0 else 0.0
 
     def survival(self, source: str, most: int) -> list[float]:
         """Probability that the first 1, 2, … `most` drafts are all kept, by what was kept lately."""
@@ -159,60 +202,87 @@ class Policy:
         accepted: int,
         milliseconds: float | None,
         confidences: Sequence[float] | None = None,
+        *,
+        next_kept: bool | None = None,
     ) -> None:
         """What a round showed. `drafted` are the drafts that were verified.
 
-        `milliseconds`: None for a round that was shared, whose time says nothing of one alone.
+        `milliseconds`: None for a round that was shared, whose time says nothing of one alone. `next_kept`: whether
+        the first draft that was left out equals the token that came in its place, where all before it were kept.
         """
+        waited, self._waiting = self._waiting, None
         if milliseconds is not None:
-            self.costs.learn(source, drafted, milliseconds, self.context)
-            rate = (accepted + 1) / max(milliseconds, SURE)
-            self._rate = rate if not self._rate else self._smoothed(accepted + 1, milliseconds)
+            self.costs.learn(source, drafted, milliseconds, self.context, drafted=waited)
         self.context += accepted + 1
         if source == PLAIN:
             self._idle += 1
             return
         self._idle = 0
         positions = self._positions.setdefault(source, Positions())
-        if self._pause > PROBE_FIRST and accepted == drafted >= 2:
-            # A probe came through whole: the text has changed, and what was seen before counts for less.
-            positions.forget()
-            self._pause = PROBE_FIRST
+        profit = (
+            accepted
+            + 1
+            - self.costs.rounds_ms(source, drafted, self.context, drafted=waited)[drafted] / self._plain_ms()
+        )
+        known = self._profit.get(source, 0.0)
+        self._profit[source] = known + (profit - known) / GAIN_ROUNDS
+        if self._pause > PROBE_FIRST and accepted and profit > 0:
+            # A probe brought what it cost: the text has changed, and what was seen lately counts for nothing.
+            positions.weaken(0.0)
+            self._pause = max(PROBE_FIRST, self._pause // 4)
+        if confidences and milliseconds is not None:
+            self._judge(source, confidences)
+        if next_kept is not None:
+            drafted, accepted = drafted + 1, accepted + next_kept
         positions.learn(drafted, accepted)
         if confidences is not None:
             self._calibration.setdefault(source, Calibration()).learn(confidences[:drafted], accepted)
 
+    def notice(self, source: str, agreed: int, *, missed: bool) -> None:
+        """How many drafts of a proposal that was not taken came true, and whether the next one did not."""
+        self._positions.setdefault(source, Positions()).learn(agreed + missed, agreed)
+
+    def _judge(self, source: str, confidences: Sequence[float]) -> None:
+        """What it brings to wait for confidences such as these, against the length chosen without them."""
+        survival = self.calibrated(source, confidences)
+        most = len(survival)
+        blind, _, _ = self._fastest(source, most)
+        gain = max(self._values(source, survival, self._worth, most))
+        gain -= self._values(source, survival[:blind], self._worth)[blind]
+        known = self._gain.get(source, 0.0)
+        self._gain[source] = known + (gain - known) / GAIN_ROUNDS
+
+    def _fastest(self, source: str, most: int) -> tuple[int, float, float]:
+        """The number of drafts, at least one, that brings most tokens in a time, those tokens, and plain forwards.
+
+        Against text like the latest, not against the rate of all so far: where it has become hard, time is worth less.
+        """
+        plain = self._plain_ms()
+        expected, found = 1.0, (1, 0.0, 1.0)
+        costs = self.costs.rounds_ms(source, most, self.context)
+        for count, survives in enumerate(self.survival(source, most), 1):
+            expected += survives
+            if expected * found[2] * plain > found[1] * costs[count]:
+                found = count, expected, costs[count] / plain
+        return found
+
+    def _values(self, source: str, survival: Sequence[float], worth: float, drafted: int | None = None) -> list[float]:
+        """Tokens less what the time is worth, of 0, 1, 2, … drafts; of so many `drafted`, where the round waits."""
+        rate = worth / self._plain_ms()
+        costs = self.costs.rounds_ms(source, len(survival), self.context, drafted=drafted)
+        return [tokens - rate * cost for tokens, cost in zip(accumulate(survival, initial=1.0), costs, strict=True)]
+
     def _park(self, source: str, most: int) -> None:
-        plain = self.costs.round_ms(PLAIN, 0, self.context)
-        lost = self.costs.round_ms(source, self._probe_length(source, most), self.context) / plain - 1
+        lost = self.costs.round_ms(source, self._probe_length(source, most), self.context) / self._plain_ms() - 1
         self._parked = self._pause
         self._pause = max(PROBE_FIRST, min(2 * self._pause, round(lost / PROBE_SHARE)))
 
     def _probe_length(self, source: str, most: int) -> int:
-        return self._best(source, [PROBE_HOPE ** (at + 1) for at in range(most)])[0]
+        values = self._values(source, [PROBE_HOPE ** (at + 1) for at in range(most)], 1.0)
+        return max(range(1, len(values)), key=values.__getitem__)
 
-    def _smoothed(self, tokens: int, milliseconds: float) -> float:
-        """Mean tokens over mean time, so that long rounds count for their length."""
-        mean_ms = 1.0 / self._rate
-        return 1.0 / (mean_ms + RATE_WEIGHT * min(tokens, 8) * (milliseconds / tokens - mean_ms))
-
-    def _plain_rate(self) -> float:
-        return 1.0 / self.costs.round_ms(PLAIN, 0, self.context)
-
-    def _best(self, source: str, survival: Sequence[float]) -> tuple[int, float]:
-        values = self._values(source, survival)
-        best = max(range(1, len(values)), key=values.__getitem__)
-        return best, values[best]
-
-    def _values(self, source: str, survival: Sequence[float]) -> list[float]:
-        """`value` of 0, 1, 2, … drafts."""
-        rate, context = max(self._rate, self._plain_rate()), self.context
-        expected = 1.0
-        out = [expected - rate * self.costs.round_ms(source, 0, context)]
-        for count, survives in enumerate(survival, 1):
-            expected += survives
-            out.append(expected - rate * self.costs.round_ms(source, count, context))
-        return out
+    def _plain_ms(self) -> float:
+        return self.costs.round_ms(PLAIN, 0, self.context)
 
 
 def _logit(probability: float) -> float:

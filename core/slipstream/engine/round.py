@@ -59,6 +59,7 @@ class Part:
         self.policy: Policy | None = None  # where others are to be considered in who drafts, and how far
         self.candidates: Sequence[Candidate] = ()
         self.offered: tuple[float, ...] | None = None  # confidences of all drafts, before some were left out
+        self.left_out: int | None = None  # the first of those
         self.error: SlipstreamError | None = None  # of the request: the others go on without it
 
     def take(self, source: str, planned: Proposal | Wish) -> None:
@@ -275,10 +276,13 @@ class Decoding:
     def cut(self, part: Part) -> None:
         """Leave out the drafts that are not worth their verification, where their confidences can tell."""
         policy, proposal = self._drafters.policy, part.proposal
-        if policy is not None and proposal.confidence is not None and policy.may_cut(part.source, len(proposal)):
+        if policy is not None and proposal.confidence is not None and policy.waits:
             mx.eval(proposal.tokens, proposal.confidence)
             part.offered = tuple(floats(proposal.confidence))
-            part.proposal = proposal.first(policy.cut(part.source, part.offered))
+            count = policy.cut(part.source, part.offered)
+            if count < len(proposal):
+                part.left_out = ints(proposal.tokens)[count]
+                part.proposal = proposal.first(count)
 
     def verifying(self, part: Part) -> tuple[mx.array, TargetCache]:
         """What the target is to run, after what its cache holds."""
@@ -300,7 +304,12 @@ class Decoding:
         accepted = _accepted(drafted, part.decision)
         confidence = None if proposal.confidence is None else tuple(floats(proposal.confidence))
         if (policy := self._drafters.policy) is not None:
-            policy.learn(part.source, len(drafted), accepted, milliseconds, part.offered or confidence)
+            newest = ints(part.decision.tokens)[accepted]
+            next_kept = None if part.left_out is None or accepted < len(drafted) else newest == part.left_out
+            policy.learn(
+                part.source, len(drafted), accepted, milliseconds, part.offered or confidence, next_kept=next_kept
+            )
+            self._drafters.committed([*drafted[:accepted], newest])
         # At the last committed token, whose forward this was.
         part.made = Round(self._committed - 1, part.source, tuple(drafted), accepted, confidence)
         self._cache.rewind(self._committed + accepted)
