@@ -23,11 +23,12 @@ PRIOR = 0.75  # probability of a draft to be kept before any was seen,
 PRIOR_WEIGHT = 4.0  # and rounds that this weighs as much as
 CARRIED = 8.0  # rounds that what the last request showed lately weighs as much as in the next one, at most
 PROBE_FIRST = 4  # plain rounds before drafting is tried again
-PROBE_SHARE = 0.02  # of the time that probing may cost in the long run
+PROBE_SHARE = 0.015  # of the time that probing may cost in the long run
 PROBE_HOPE = 0.8  # chance of each draft for which a probe's length would be the best
 SHARED_PROBE = 24  # plain rounds after which drafting is tried again where rounds are shared
 WIDE_EVERY = 80  # rounds between two that verify whole drafts, to see what the far positions are worth
 STEP = 0.05  # of the online correction of confidences: of each position's, and of all together
+FIRST_STEP = 0.3  # of the latter at first
 GAIN_ROUNDS = 20.0  # that what waiting for confidences brings is judged by
 SURE = 1e-4
 
@@ -86,6 +87,10 @@ class Calibration:
 
     shift: list[float] = field(default_factory=list[float])
     common: float = 0.0
+    seen: int = 0  # drafts
+
+    def copied(self) -> Calibration:
+        return Calibration(list(self.shift), self.common, self.seen)
 
     def apply(self, confidences: Sequence[float]) -> list[float]:
         while len(self.shift) < len(confidences):
@@ -96,8 +101,9 @@ class Calibration:
     def learn(self, confidences: Sequence[float], accepted: int) -> None:
         for at, value in enumerate(self.apply(confidences)[: accepted + 1]):
             error = (at < accepted) - value
+            self.seen += 1
             self.shift[at] += STEP * error
-            self.common += STEP * error
+            self.common += max(STEP, FIRST_STEP / (1 + self.seen / 8)) * error
 
 
 class Policy:
@@ -108,10 +114,8 @@ class Policy:
         self.context = context  # tokens of the request so far
         self._positions: dict[str, Positions] = {}
         self._calibration: dict[str, Calibration] = {}
-        self._gain: dict[str, float] = {}  # tokens a round that waiting for confidences should bring
-        self._profit: dict[
-            str, float
-        ] = {}  # tokens a round that drafting did bring, beyond its time's worth of plain ones
+        # Tokens a round that waiting for confidences brings beyond drafting without, and beyond plain decoding.
+        self._gain: dict[str, tuple[float, float]] = {}
         self._worth = 1.0  # of a plain forward's time, in tokens
         self._parked = 0  # plain rounds left before the next probe
         self._pause = PROBE_FIRST
@@ -123,9 +127,8 @@ class Policy:
                 self._positions[source] = seen.copied()
                 self._positions[source].weaken(CARRIED)
             for source, fitted in like._calibration.items():
-                self._calibration[source] = Calibration(list(fitted.shift), fitted.common)
+                self._calibration[source] = fitted.copied()
             self._gain |= like._gain
-            self._profit |= like._profit
 
     def length(self, source: str, most: int) -> int:
         """How many tokens a network should draft, of at most so many; 0: none, decode plainly."""
@@ -141,7 +144,7 @@ class Policy:
             self._parked -= 1
             return self._probe_length(source, most) if not self._parked else 0
         gain = self.gain(source)
-        if tokens + gain <= forwards:
+        if not gain and tokens <= forwards:
             self._park(source, most)
             return 0
         is_wide = self._rounds % WIDE_EVERY == 0
@@ -174,11 +177,8 @@ class Policy:
         return best if values[best] >= gain else 0
 
     def gain(self, source: str) -> float:
-        """Tokens a round that it brings to wait for confidences and cut by them; 0.0: nothing.
-
-        Confidences may be wrong, so this is for where drafting has paid.
-        """
-        return max(0.0, self._gain.get(source, 0.0)) if self._profit.get(source, 0.0) >= 0.0 else 0.0
+        """Tokens a round that it brings to wait for confidences and cut by them; 0.0: nothing."""
+        return max(0.0, min(self._gain.get(source, (0.0, 0.0))))
 
     def survival(self, source: str, most: int) -> list[float]:
         """Probability that the first 1, 2, … `most` drafts are all kept, by what was kept lately."""
@@ -219,14 +219,8 @@ class Policy:
             return
         self._idle = 0
         positions = self._positions.setdefault(source, Positions())
-        profit = (
-            accepted
-            + 1
-            - self.costs.rounds_ms(source, drafted, self.context, drafted=waited)[drafted] / self._plain_ms()
-        )
-        known = self._profit.get(source, 0.0)
-        self._profit[source] = known + (profit - known) / GAIN_ROUNDS
-        if self._pause > PROBE_FIRST and accepted and profit > 0:
+        cost = self.costs.rounds_ms(source, drafted, self.context, drafted=waited)[drafted]
+        if self._pause > PROBE_FIRST and accepted and (accepted + 1) * self._plain_ms() > cost:
             # A probe brought what it cost: the text has changed, and what was seen lately counts for nothing.
             positions.weaken(0.0)
             self._pause = max(PROBE_FIRST, self._pause // 4)
@@ -243,14 +237,17 @@ class Policy:
         self._positions.setdefault(source, Positions()).learn(agreed + missed, agreed)
 
     def _judge(self, source: str, confidences: Sequence[float]) -> None:
-        """What it brings to wait for confidences such as these, against the length chosen without them."""
+        """What it brings to wait for confidences such as these, against what would be done without them."""
         survival = self.calibrated(source, confidences)
         most = len(survival)
         blind, _, _ = self._fastest(source, most)
-        gain = max(self._values(source, survival, self._worth, most))
-        gain -= self._values(source, survival[:blind], self._worth)[blind]
-        known = self._gain.get(source, 0.0)
-        self._gain[source] = known + (gain - known) / GAIN_ROUNDS
+        waiting = max(self._values(source, survival, self._worth, most))
+        unasked = self._values(source, survival[:blind], self._worth)[blind], 1.0 - self._worth
+        over_blind, over_plain = (
+            known + (waiting - value - known) / GAIN_ROUNDS
+            for known, value in zip(self._gain.get(source, (0.0, 0.0)), unasked, strict=True)
+        )
+        self._gain[source] = over_blind, over_plain
 
     def _fastest(self, source: str, most: int) -> tuple[int, float, float]:
         """The number of drafts, at least one, that brings most tokens in a time, those tokens, and plain forwards.
