@@ -16,7 +16,7 @@ from slipstream.curves import Curves
 from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.network import BlockState
 from slipstream.drafters.protocol import Drafter, Draw, Proposal
-from slipstream.engine.calibrate import Calibration
+from slipstream.engine.calibrate import Calibration, Point
 from slipstream.engine.costs import PLAIN, ROUND_MS, WAIT_MS, Costs
 from slipstream.engine.engine import MlxEngine, Pair, open_engine
 from slipstream.engine.policy import Policy
@@ -158,7 +158,26 @@ def stopped(budget_s: float) -> Iterator[int]:
 
 def test_the_time_is_kept_to_but_the_most_telling_points_are_measured() -> None:
     assert list(stopped(0.0)) == [1, 2, 3, 4]
-    assert 4 < len(list(stopped(20.0))) < 10
+    assert 4 < len(list(stopped(45.0))) < 10
+
+
+def test_no_pass_is_begun_that_would_not_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The built-in pair took 5.26 s of 4: its last pass began in time."""
+    now, measured = [0.0], list[Point]()
+
+    def slow(self: Calibration, point: Point) -> float:
+        del self
+        now[0] += 2.0 if point.source == "prefill" else 0.7
+        measured.append(point)
+        return 1.0
+
+    monkeypatch.setattr(Calibration, "_measure", slow)
+    monkeypatch.setattr("slipstream.engine.calibrate.REPEATS", 5)
+    calibration = Calibration(tiny.target(), {}, chunks=(8, 4), contexts=(64,), budget_s=9.0, clock=lambda: now[0])
+    list(calibration.run())
+    assert 8.0 < now[0] <= 9.0
+    assert Point("prefill", 64, 4) not in measured
+    assert len(set(measured)) >= 6
 
 
 def test_a_prompt_is_read_in_the_longest_chunks_that_can_be_cancelled() -> None:

@@ -23,7 +23,8 @@ CONTEXTS = (128, 1024, 4096)  # tokens in the cache
 WIDE = (16, 33)  # rows of lookup's longest rounds, beside the drafters' own widths
 SEED_ROWS = 32  # of the cache that longer ones are made of
 REPEATS = 5  # of each measurement, as far as the time reaches; the least counts, since others only add time
-BUDGET_S = 4.0
+BUDGET_S = 4.0  # that passes may take; one that is not expected to fit into what is left is not begun
+ATTENTION = 2048  # tokens of context that are expected to double what a row costs, before any was measured there
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Point:
 TARGET, PREFILL, BANDWIDTH = "target", "prefill", "bandwidth"
 STREAMED_ROWS = 2**13
 STREAMED_TIMES = 3  # at once: the first brings the matrix's pages in
-STREAMED_BYTES = 2**28  # of the matrix by which bandwidth is measured: more than any cache holds
+STREAMED_BYTES = 2**27  # of the matrix by which bandwidth is measured: more than any cache holds
 
 
 class Calibration:
@@ -72,6 +73,7 @@ class Calibration:
         self._contexts = [each for each in contexts if each <= room] or [SEED_ROWS]
         self._taps = tuple(sorted({tap for drafter in drafters.values() for tap in drafter.taps}))
         self._best: dict[Point, float] = {}
+        self._spent: dict[Point, float] = {}  # seconds that measuring a point took
         self._caches: dict[int, TargetCache] = {}
         self._matrix: mx.array | None = None
         self._ids = [index % 7 % target.vocabulary for index in range(max(*chunks, SEED_ROWS, *WIDE))]
@@ -122,11 +124,33 @@ class Calibration:
             began += self._clock() - before  # compiling is not what the time is for
         for turn in range(REPEATS):
             for number, point in enumerate(points):
-                if self._clock() - began > self._budget_s and (turn or number >= self._needed):
-                    return
+                left_s = began + self._budget_s - self._clock()
+                if turn or number >= self._needed:
+                    if left_s <= 0:
+                        return
+                    if self._expected_s(point) > left_s:
+                        continue
+                before = self._clock()
                 milliseconds = self._measure(point)
+                self._spent[point] = self._clock() - before
                 self._best[point] = min(milliseconds, self._best.get(point, milliseconds))
                 yield
+
+    def _expected_s(self, point: Point) -> float:
+        """How long measuring it will take, what is made for it included.
+
+        As the last time; at first as the nearest that was measured of its source, and more behind a longer context.
+        """
+        if point in self._spent:
+            return self._spent[point]
+        like = [known for known in self._spent if known.source == point.source]
+        if not like:
+            return 0.0
+        nearest = min(like, key=lambda known: (abs(known.context - point.context), abs(known.size - point.size)))
+        rows = max(1.0, point.size / nearest.size) if point.source in (TARGET, PREFILL) else 1.0
+        if point.source == TARGET:  # few rows wait for the same weights
+            rows **= 0.5
+        return self._spent[nearest] * rows * (ATTENTION + point.context) / (ATTENTION + nearest.context)
 
     @property
     def _needed(self) -> int:
