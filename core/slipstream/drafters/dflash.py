@@ -43,7 +43,7 @@ class DFlash(BlockDrafter):
             token = self.drawn(wishes, row, slot)
             tokens.append(token)
             rows.append(row)
-        return proposals(wishes, mx.stack(tokens, axis=1), mx.stack(rows, axis=1))
+        return proposals(wishes, mx.stack(tokens, axis=1).astype(mx.int32), mx.stack(rows, axis=1))
 
     def candidates(self, logits: mx.array) -> mx.array:
         """The likeliest tokens of each slot [..., top], in no order."""

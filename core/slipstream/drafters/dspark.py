@@ -55,7 +55,8 @@ class DSpark(BlockDrafter):
             embedded.append(previous)
             logits.append(rows)
         confidence = self._confidence(hidden[:, first:], mx.stack(embedded, axis=1))
-        return proposals(wishes, mx.stack(tokens, axis=1), mx.stack(logits, axis=1), confidence)
+        drawn = mx.stack(tokens, axis=1).astype(mx.int32)
+        return proposals(wishes, drawn, mx.stack(logits, axis=1), confidence)
 
     def bias(
         self, previous: mx.array, hidden: mx.array, memory: mx.array | None

@@ -132,11 +132,14 @@ class BlockDrafter:
         return hidden.reshape(len(wishes), -1, d.hidden)[:, :wanted]
 
     def drawn(self, wishes: Sequence[Wish], logits: mx.array, slot: int) -> mx.array:
-        """A token for each request [requests], each by its own rule, from logits [requests, vocabulary] of one slot."""
+        """A token for each request [requests], each by its own rule, from logits [requests, vocabulary] of one slot.
+
+        Unsigned where all are greedy: a chain of slots is cast once.
+        """
+        if all(wish.is_greedy for wish in wishes):
+            return mx.argmax(logits, axis=-1)
         if len(wishes) == 1:
             return wishes[0].draw(logits, slot)
-        if all(wish.is_greedy for wish in wishes):
-            return mx.argmax(logits, axis=-1).astype(mx.int32)
         return mx.concatenate([wish.draw(logits[row : row + 1], slot) for row, wish in enumerate(wishes)])
 
     def slots(self, last: int) -> mx.array:

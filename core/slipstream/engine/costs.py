@@ -6,6 +6,7 @@ Plain Python; the planner asks it several times a round.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from slipstream.curves import Curves
@@ -41,9 +42,17 @@ class Learned:
     shifts: list[float] = field(default_factory=list[float])
     weights: list[float] = field(default_factory=list[float])
     visits: dict[int, int] = field(default_factory=dict[int, int])  # number of drafts -> rounds
+    factors: list[float] = field(default_factory=list[float])  # by number of drafts, the last for all beyond
 
     def shift(self, drafts: int) -> float:
         return self.common + self._own(drafts)
+
+    def times(self, line: Sequence[float], pace: float) -> list[float]:
+        """What is expected of 0, 1, 2, … drafts, corrected."""
+        factors, more = self.factors, len(line) - len(self.factors)
+        if more > 0:
+            factors = factors + [factors[-1] if factors else 1.0] * more
+        return [pace * factor * ms for factor, ms in zip(factors, line, strict=False)]
 
     def _own(self, drafts: int) -> float:
         return self.shifts[min(drafts, len(self.shifts) - 1)] if self.shifts else 0.0
@@ -60,6 +69,7 @@ class Learned:
             share = NEAR ** abs(at - drafts)
             self.weights[at] = min(self.weights[at] + share, MEMORY)
             self.shifts[at] += share * error / (self.weights[at] + own_trust)
+        self.factors = [math.exp(self.common + shift) for shift in self.shifts]
 
 
 @dataclass(slots=True)
@@ -75,6 +85,8 @@ class Costs:
     curves: Curves | None = None
     _smooth: Curves | None = None  # the same, without what a calibration itself can have measured wrongly
     _learned: dict[tuple[str, bool], Learned] = field(default_factory=dict[tuple[str, bool], Learned])
+    # Sources, and their most drafts, of which enough was measured without a calibration.
+    _measured: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
     _pace: float = 0.0  # a logarithm
     _rounds: int = 0
     _lines: dict[tuple[str, int | None, int, int], list[float]] = field(
@@ -90,27 +102,30 @@ class Costs:
         self.curves = curves
         self._smooth = curves.monotone()
         self._learned.clear()
+        self._measured.clear()
         self._lines.clear()
         self._pace, self._rounds = 0.0, 0
 
     def round_ms(self, source: str, drafts: int, context: int = 0) -> float:
         """A round of `source` that verifies so many drafts, 0 included, behind `context` tokens."""
-        shift = self._pace + self._known(source, waited=False).shift(drafts)
-        return self._expected(source, drafts, context, None) * math.exp(shift)
+        return self.rounds_ms(source, drafts, context)[drafts]
 
     def rounds_ms(self, source: str, most: int, context: int = 0, *, drafted: int | None = None) -> list[float]:
         """Rounds that verify 0, 1, 2, … `most` drafts.
 
         `drafted`: of so many drafted, after waiting for their confidences. None: what is drafted is verified.
         """
+        line = self._line(source, most, context, drafted)
+        return self._known(source, waited=drafted is not None).times(line, math.exp(self._pace))
+
+    def _line(self, source: str, most: int, context: int, drafted: int | None) -> list[float]:
         place = (source, drafted, most, context // CONTEXT_STEP)
-        if (expected := self._lines.get(place)) is None:
+        if (line := self._lines.get(place)) is None:
             if len(self._lines) > MOST_READ:
                 self._lines.clear()
-            expected = [self._expected(source, drafts, context, drafted) for drafts in range(most + 1)]
-            self._lines[place] = expected
-        known = self._known(source, waited=drafted is not None)
-        return [ms * math.exp(self._pace + known.shift(drafts)) for drafts, ms in enumerate(expected)]
+            line = [self._expected(source, drafts, context, drafted) for drafts in range(most + 1)]
+            self._lines[place] = line
+        return line
 
     def _known(self, source: str, *, waited: bool) -> Learned:
         """What was learned of rounds like these, else of those of the same source that did or did not wait."""
@@ -120,11 +135,12 @@ class Costs:
     def learn(
         self, source: str, drafts: int, milliseconds: float, context: int = 0, *, drafted: int | None = None
     ) -> None:
-        expected = self._expected(source, drafts, context, drafted) * math.exp(self._pace)
+        expected = self._line(source, drafts, context, drafted)[drafts] * math.exp(self._pace)
         learned = self._learned.get((source, drafted is not None))
         if learned is None:
             like = self._known(source, waited=drafted is not None)
-            learned = Learned(like.common, 0.0, list(like.shifts), [0.0] * len(like.shifts))
+            shifts = list(like.shifts)
+            learned = Learned(like.common, 0.0, shifts, [0.0] * len(shifts), factors=list(like.factors))
             self._learned[source, drafted is not None] = learned
         error = math.log(max(milliseconds, LEAST_MS) / expected) - learned.shift(drafts)
         self._rounds += 1
@@ -144,14 +160,17 @@ class Costs:
 
         Only where nothing was calibrated: at first the most telling numbers, then each other once.
         """
-        if self._is_calibrated(source):
+        if (source, most) in self._measured or self._is_calibrated(source):
             return None
         if self._visits(PLAIN, 0) < VISITS:
             return 0
         for drafts in dict.fromkeys((most, (most + 1) // 2, 1)):
             if self._visits(source, drafts) < VISITS:
                 return drafts
-        return next((drafts for drafts in range(most, 0, -1) if not self._visits(source, drafts)), None)
+        new = next((drafts for drafts in range(most, 0, -1) if not self._visits(source, drafts)), None)
+        if new is None:
+            self._measured.add((source, most))
+        return new
 
     def _visits(self, source: str, drafts: int) -> int:
         kinds = (self._learned.get((source, waited)) for waited in (False, True))

@@ -135,14 +135,14 @@ class Policy:
         if most <= 0:
             return 0
         self._rounds += 1
-        best, tokens, forwards = self._fastest(source, most)
-        self._worth = max(1.0, tokens / forwards)
         new = self.costs.unmeasured(source, most)
         if new is not None:
             return new
         if self._parked:
             self._parked -= 1
             return self._probe_length(source, most) if not self._parked else 0
+        best, tokens, forwards = self._fastest(source, most)
+        self._worth = max(1.0, tokens / forwards)
         gain = self.gain(source)
         if not gain and tokens <= forwards:
             self._park(source, most)

@@ -49,6 +49,7 @@ class Part:
     proposal: Proposal
     forward: Forward
     decision: Decision
+    newest: int  # the target's own token behind what was accepted
     made: Round
     step: Step
 
@@ -115,7 +116,7 @@ def decode_round(target: Target, rows: Sequence[Decoding], share: Share | None =
         each(lambda part: part.row.cut(part))
     # The device drafts while the target's graph is built.
     mx.async_eval([part.drafts for part in going if len(part.proposal)])
-    taps = sorted({tap for part in going for tap in part.row.taps})
+    taps = going[0].row.taps if len(going) == 1 else sorted({tap for part in going for tap in part.row.taps})
     forwards = target.forward_rows([part.row.verifying(part) for part in going], taps)
     for part, forward in zip(going, forwards, strict=True):
         part.forward = forward
@@ -299,17 +300,17 @@ class Decoding:
 
         Returns what the drafters are to see.
         """
-        proposal = part.proposal
-        drafted = ints(proposal.tokens)
-        accepted = _accepted(drafted, part.decision)
+        proposal, tokens = part.proposal, ints(part.decision.tokens)
+        drafted = ints(proposal.tokens) if len(proposal) else []
+        accepted = _accepted(drafted, tokens, part.decision.accepted)
+        part.newest = tokens[accepted]
         confidence = None if proposal.confidence is None else tuple(floats(proposal.confidence))
         if (policy := self._drafters.policy) is not None:
-            newest = ints(part.decision.tokens)[accepted]
-            next_kept = None if part.left_out is None or accepted < len(drafted) else newest == part.left_out
+            next_kept = None if part.left_out is None or accepted < len(drafted) else part.newest == part.left_out
             policy.learn(
                 part.source, len(drafted), accepted, milliseconds, part.offered or confidence, next_kept=next_kept
             )
-            self._drafters.committed([*drafted[:accepted], newest])
+            self._drafters.committed([*drafted[:accepted], part.newest])
         # At the last committed token, whose forward this was.
         part.made = Round(self._committed - 1, part.source, tuple(drafted), accepted, confidence)
         self._cache.rewind(self._committed + accepted)
@@ -322,7 +323,7 @@ class Decoding:
     def finish(self, part: Part) -> None:
         """Once the drafters have seen it."""
         accepted = part.made.accepted
-        tokens = (*part.made.drafted[:accepted], ints(part.decision.tokens)[accepted])
+        tokens = (*part.made.drafted[:accepted], part.newest)
         part.step = self._finish_step(tokens, part.decision, part.made)
 
     @property
@@ -363,10 +364,10 @@ def _certain(tokens: list[int]) -> Proposal:
     return Proposal(mx.array(tokens, dtype=mx.int32))
 
 
-def _accepted(drafted: list[int], decision: Decision) -> int:
-    """How many drafts stand before the first that falls."""
-    if decision.accepted is None:
-        kept = [draft == token for draft, token in zip(drafted, ints(decision.tokens), strict=False)]
+def _accepted(drafted: list[int], tokens: list[int], flags: mx.array | None) -> int:
+    """How many drafts stand before the first that falls: by their `flags`, else those that are the row's token."""
+    if flags is None:
+        kept = [draft == token for draft, token in zip(drafted, tokens, strict=False)]
     else:
-        kept = [bool(flag) for flag in ints(decision.accepted)]
+        kept = [bool(flag) for flag in ints(flags)]
     return kept.index(False) if False in kept else len(kept)
