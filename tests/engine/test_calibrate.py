@@ -180,6 +180,23 @@ def test_no_pass_is_begun_that_would_not_end_in_time(monkeypatch: pytest.MonkeyP
     assert len(set(measured)) >= 6
 
 
+def test_a_context_with_one_width_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time ends between two: as if every width behind that context cost what one token costs."""
+    now = [0.0]
+
+    def timed(self: Calibration, point: Point) -> float:
+        del self
+        now[0] += 1.0
+        return 10.0 * point.size
+
+    monkeypatch.setattr(Calibration, "_measure", timed)
+    calibration = Calibration(tiny.target(), {}, chunks=(8,), contexts=(64, 200), budget_s=7.0, clock=lambda: now[0])
+    for _ in calibration.run():
+        assert calibration.curves.verify_ms(8, 200) in (10.0, 80.0)
+        assert len(calibration.curves.target) == 1 or calibration.curves.verify_ms(8, 200) == 80.0
+    assert {point.context for point in calibration._best if point.source == "target"} == {64, 200}
+
+
 def test_a_prompt_is_read_in_the_longest_chunks_that_can_be_cancelled() -> None:
     curves = Curves(prefill={128: {128: 40.0, 512: 120.0, 2048: 450.0}, 4096: {512: 300.0}})
     assert curves.chunk(150) == 512

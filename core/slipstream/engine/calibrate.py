@@ -84,6 +84,9 @@ class Calibration:
         for point, milliseconds in self._best.items():
             tables.setdefault(point.source, {}).setdefault(point.context, {})[point.size] = round(milliseconds, 4)
         target, prefill = tables.pop(TARGET, {}), tables.pop(PREFILL, {})
+        if any(len(row) > 1 for row in target.values()):
+            # A context where the time ended after one width would say that all cost the same there.
+            target = {context: row for context, row in target.items() if len(row) > 1}
         streamed = tables.pop(BANDWIDTH, {}).get(0, {}).get(STREAMED_BYTES)
         bandwidth = 1000 * STREAMED_BYTES / streamed if streamed else 0.0
         return Curves(target, tables, prefill, bandwidth, self._target.read_bytes, kept.row_bytes(self._short))
