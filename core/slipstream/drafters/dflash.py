@@ -26,9 +26,7 @@ class DFlash(BlockDrafter):
         hidden = self.hidden(wishes)[:, self.descriptor.first :]
         logits = self.base_logits(hidden).astype(mx.float32)
         if self._selector is None:
-            logits = self.spread(logits)
-            tokens = [wish.draw(logits[row], 0) for row, wish in enumerate(wishes)]
-            return proposals(wishes, mx.stack(tokens), logits)
+            return proposals(wishes, self.drawn_at_once(wishes, logits), self.spread(logits))
         return self._walk(wishes, hidden, logits)
 
     def _walk(self, wishes: Sequence[Wish], hidden: mx.array, logits: mx.array) -> list[Proposal]:
@@ -43,7 +41,7 @@ class DFlash(BlockDrafter):
             token = self.drawn(wishes, row, slot)
             tokens.append(token)
             rows.append(row)
-        return proposals(wishes, mx.stack(tokens, axis=1).astype(mx.int32), mx.stack(rows, axis=1))
+        return proposals(wishes, mx.stack(tokens, axis=1).astype(mx.int32), self.spread(mx.stack(rows, axis=1)))
 
     def candidates(self, logits: mx.array) -> mx.array:
         """The likeliest tokens of each slot [..., top], in no order."""

@@ -33,9 +33,9 @@ class DSpark(BlockDrafter):
         base = self.base_logits(predicting).astype(mx.float32)
         if self._w1 is not None:
             return self._chain(wishes, hidden, base)
-        logits = self.spread(base)
-        tokens = [wish.draw(logits[row], 0) for row, wish in enumerate(wishes)]
-        return proposals(wishes, mx.stack(tokens), logits, self._confidence(predicting, None))
+        return proposals(
+            wishes, self.drawn_at_once(wishes, base), self.spread(base), self._confidence(predicting, None)
+        )
 
     def _chain(self, wishes: Sequence[Wish], hidden: mx.array, base: mx.array) -> list[Proposal]:
         """Draft one token after the other, a step of all requests at once: each adds a bias by the token before it."""
@@ -49,14 +49,14 @@ class DSpark(BlockDrafter):
         logits: list[mx.array] = []
         for index in range(base.shape[1]):
             bias, previous, memory = self.bias(token, hidden[:, first + index], memory)
-            rows = self.spread(base[:, index] + bias)
+            rows = base[:, index] + bias
             token = self.drawn(wishes, rows, index)
             tokens.append(token)
             embedded.append(previous)
             logits.append(rows)
         confidence = self._confidence(hidden[:, first:], mx.stack(embedded, axis=1))
         drawn = mx.stack(tokens, axis=1).astype(mx.int32)
-        return proposals(wishes, drawn, mx.stack(logits, axis=1), confidence)
+        return proposals(wishes, drawn, self.spread(mx.stack(logits, axis=1)), confidence)
 
     def bias(
         self, previous: mx.array, hidden: mx.array, memory: mx.array | None

@@ -92,7 +92,9 @@ class BlockDrafter:
         if self._noise is not None:
             self._masks = self._masks + self._noise[1:]
         # The target's ids of the tokens it can propose, where these are not all.
-        self.draft_ids = mx.arange(d.draft_vocabulary) + checkpoint.weights["d2t"] if d.is_reduced else None
+        self.draft_ids = None
+        if d.is_reduced:
+            self.draft_ids = (mx.arange(d.draft_vocabulary) + checkpoint.weights["d2t"]).astype(mx.int32)
         self._head = self._output_head(target)
         mx.eval(self._masks, self.backbone.parameters())
 
@@ -132,15 +134,28 @@ class BlockDrafter:
         return hidden.reshape(len(wishes), -1, d.hidden)[:, :wanted]
 
     def drawn(self, wishes: Sequence[Wish], logits: mx.array, slot: int) -> mx.array:
-        """A token for each request [requests], each by its own rule, from logits [requests, vocabulary] of one slot.
+        """A token for each request [requests], each by its own rule, from one slot's logits of the tokens it proposes.
 
-        Unsigned where all are greedy: a chain of slots is cast once.
+        Where all are greedy these need not be spread over the target's vocabulary.
         """
         if all(wish.is_greedy for wish in wishes):
-            return mx.argmax(logits, axis=-1)
+            return self.likeliest(logits)
+        logits = self.spread(logits)
         if len(wishes) == 1:
             return wishes[0].draw(logits, slot)
         return mx.concatenate([wish.draw(logits[row : row + 1], slot) for row, wish in enumerate(wishes)])
+
+    def drawn_at_once(self, wishes: Sequence[Wish], logits: mx.array) -> mx.array:
+        """The same for slots that do not depend on each other: tokens [requests, slots] of [requests, slots, …]."""
+        if all(wish.is_greedy for wish in wishes):
+            return self.likeliest(logits).astype(mx.int32)
+        spread = self.spread(logits)
+        return mx.stack([wish.draw(spread[row], 0) for row, wish in enumerate(wishes)])
+
+    def likeliest(self, logits: mx.array) -> mx.array:
+        """The target's ids of the likeliest tokens [...] of logits [..., draft vocabulary]; unsigned if it has all."""
+        best = mx.argmax(logits, axis=-1)
+        return best if self.draft_ids is None else self.draft_ids[best]
 
     def slots(self, last: int) -> mx.array:
         """Layer inputs of the block: the anchor's embedding, then masks. [block, hidden]"""
