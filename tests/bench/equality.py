@@ -130,7 +130,7 @@ class Checker:
                 "gaps": [round(margin.gap, 6) for margin in margins],
                 "scale": round(margins[0].scale, 3),
             }
-            tied = all(is_tie(margin, self._dtype) for margin in margins)
+            tied = is_tie(margins[0], margins[1], self._dtype)
             (self.ties if tied else self.bugs).append(found)
             prompt = [*prompt, *plain[: at + 1]]
             left -= at + 1

@@ -82,7 +82,24 @@ def test_the_edge_of_truncation_is_a_tie_and_says_so() -> None:
     ],
 )
 def test_what_rounding_can_do_depends_on_the_format(dtype: str, gap: float, tied: bool) -> None:
-    assert is_tie(Margin(20.0, gap, False), dtype) is tied
+    margin = Margin(20.0, gap, False)
+    assert is_tie(margin, margin, dtype) is tied
+
+
+@pytest.mark.parametrize(
+    ("scale", "gaps", "tied"),
+    [
+        # Measured on an H200, as margins of one answer run plainly and with drafts: 7.0 and 7.5 steps together.
+        (7.562, (0.008716, 0.210034), True),
+        (4.906, (0.011904, 0.222471), True),
+        (7.562, (0.0087, 0.26), False),
+        (7.562, (0.13, 0.13), False),
+    ],
+)
+def test_how_far_two_logits_drifted_is_both_gaps_together(scale: float, gaps: tuple[float, float], tied: bool) -> None:
+    one, other = (Margin(1.0, gap, False, scale) for gap in gaps)
+    assert is_tie(one, other, "bfloat16") is tied
+    assert is_tie(other, one, "bfloat16") is tied
 
 
 @pytest.mark.parametrize("logit", [0.0, -28.25, 1e-30, 6e4])
@@ -91,8 +108,9 @@ def test_any_logit_has_a_step(logit: float) -> None:
 
 
 def test_a_gap_that_is_no_number_is_no_tie() -> None:
-    assert not is_tie(Margin(20.0, math.nan, False), "float32")
-    assert not is_tie(Margin(20.0, math.inf, False), "float32")
+    clear = Margin(20.0, 0.0, False)
+    assert not is_tie(clear, Margin(20.0, math.nan, False), "float32")
+    assert not is_tie(clear, Margin(20.0, math.inf, False), "float32")
 
 
 def test_the_first_difference() -> None:

@@ -11,8 +11,8 @@ from slipstream.events import Margin
 
 # Relative spacing of numbers just above 1.
 _EPSILON = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-# How many steps of the format, at the size of the row's likeliest logits, two of them may drift apart between kernels
-# of different widths. Measured: float32 with OpenBLAS up to 1e-4 at logits of 20 (some 50 steps). Half formats round
+# How many steps of the format, at the size of the row's likeliest logits, rounding may move two of them apart in a run.
+# Measured: float32 with OpenBLAS up to 1e-4 at logits of 20 (some 50 steps). Half formats round
 # hidden states in every layer: of 30,400 pairs among the 20 likeliest tokens (built-in target, bfloat16 against
 # float32), 99.9 % drifted apart by less than 3.9 steps, 5.7 at most.
 _STEPS = {"float32": 512, "float16": 8, "bfloat16": 4}
@@ -54,9 +54,14 @@ def step_of(dtype: str, value: float) -> float:
     return _EPSILON[dtype] * 2.0 ** math.floor(math.log2(max(abs(value), 2.0**-14)))
 
 
-def is_tie(margin: Margin, dtype: str) -> bool:
-    """Whether rounding alone can have decided this choice."""
-    return margin.at_edge or margin.gap <= _STEPS[dtype] * step_of(dtype, margin.scale)
+def is_tie(one: Margin, other: Margin, dtype: str) -> bool:
+    """Whether rounding alone can have decided which of two tokens each run chose.
+
+    Each prefers its own, so the gaps together are how far the two logits drifted apart between the runs: at most what
+    rounding moved them in the one and in the other.
+    """
+    most = 2 * _STEPS[dtype] * step_of(dtype, max(one.scale, other.scale))
+    return one.at_edge or other.at_edge or one.gap + other.gap <= most
 
 
 def first_difference(plain: Sequence[int], other: Sequence[int]) -> int | None:
@@ -78,5 +83,5 @@ def compare(
     assert len(tokens) == 2
     if margins is None or None in tokens:
         return Comparison(Verdict.DIFFERENT, position, tokens, None)
-    tied = all(is_tie(margin, dtype) for margin in margins) or any(margin.at_edge for margin in margins)
+    tied = is_tie(*margins, dtype)
     return Comparison(Verdict.TIE if tied else Verdict.DIFFERENT, position, tokens, margins)
