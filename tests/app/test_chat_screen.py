@@ -615,7 +615,7 @@ def test_theme_and_zoom_change_every_part(loaded: ChatScreen, engine: FakeEngine
     wait(lambda: last(loaded).height() > before)
     code = next(part for part in last(loaded).parts if isinstance(part, CodeCard))
     line = code.body.blockBoundingRect(code.body.document().firstBlock()).height()
-    assert code.body.height() >= line * (code.text.count("\n") + 1)  # nothing is cut off
+    wait(lambda: code.body.height() >= line * (code.text.count("\n") + 1))  # nothing is cut off
     assert loaded.composer.input.font().pointSizeF() == theme.font().pointSizeF()
     theme.set_scheme("dark")
     assert last(loaded).parts[0].palette().text().color() == theme.color("text")

@@ -6,6 +6,7 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from slipstream_app.icons import icon
+from slipstream_app.restyling import restyle
 from slipstream_app.theme import L, M, S, Theme
 
 
@@ -13,8 +14,7 @@ def set_role(widget: QWidget, role: str) -> None:
     """Give a widget another role after it was shown."""
     if widget.property("role") != role:
         widget.setProperty("role", role)
-        widget.style().unpolish(widget)
-        widget.style().polish(widget)
+        restyle(widget)
 
 
 def button(text: str, role: str = "", name: str = "") -> QPushButton:
@@ -43,7 +43,7 @@ def tool_button(theme: Theme, name: str, text: str, words: str) -> QToolButton:
 
 
 class Words(QLabel):
-    """Plain text. `role` is muted, ok, warn, bad, or empty."""
+    """Plain text. `role` is muted, accent, ok, warn, bad, or empty."""
 
     def __init__(self, theme: Theme, text: str = "", role: str = "", *, scale: float = 1.0, bold: bool = False) -> None:
         super().__init__(text)
@@ -52,7 +52,7 @@ class Words(QLabel):
         self._bold = bold
         self.setProperty("role", role)
         self.setTextFormat(Qt.TextFormat.PlainText)
-        theme.changed.connect(self.refresh_theme)
+        theme.resized.connect(self.refresh_theme)
         self.refresh_theme()
 
     def say(self, text: str, role: str | None = None) -> None:
@@ -123,7 +123,7 @@ class Figure(QWidget):
         column.addWidget(self.value)
         column.addWidget(self.name)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        theme.changed.connect(self.refresh_theme)
+        theme.resized.connect(self.refresh_theme)
         self.refresh_theme()
 
     def set(self, text: str, *, is_stale: bool = False) -> None:

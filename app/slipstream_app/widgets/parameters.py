@@ -41,8 +41,7 @@ class _Row(QWidget):
     def __init__(self, theme: Theme, name: str, control: QWidget, help_: str) -> None:
         super().__init__()
         self.control = control
-        self.dot = Words(theme, "●", scale=0.7)
-        self.dot.setStyleSheet(f"color: {theme.css('accent')};")
+        self.dot = Words(theme, "●", "accent", scale=0.7)
         self.dot.setAccessibleName(self.tr("changed"))
         label = Words(theme, name)
         label.setToolTip(help_)
@@ -110,7 +109,7 @@ class ParametersDrawer(QFrame):
         self._timer.setSingleShot(True)
         self._timer.setInterval(EDIT_MS)
         self._timer.timeout.connect(self._take_texts)
-        theme.changed.connect(self.refresh_theme)
+        theme.resized.connect(self.refresh_theme)
         self.refresh_theme()
         self.show_parameters(Parameters(), Parameters())
 
@@ -320,13 +319,7 @@ class ParametersDrawer(QFrame):
     @Slot()
     def refresh_theme(self) -> None:
         theme = self._theme
-        self.setStyleSheet(
-            f'QFrame[role="drawer"] {{ background: {theme.css("bg")}; border: 0;'
-            f" border-left: 1px solid {theme.css('border')}; }}"
-        )
         for box in (self.schema, self.tools):
             box.setFont(theme.code_font())
         self.setFixedWidth(theme.px(300))
-        for row in self._rows.values():
-            row.dot.setStyleSheet(f"color: {theme.css('accent')};")
         self._column.setSpacing(theme.px(S))

@@ -69,8 +69,9 @@ class RaceArm(Panel):
         self.body.addWidget(self.state)
         self.body.addLayout(foot)
         self._shown = ""
-        theme.changed.connect(self._on_theme)
-        self._on_theme()
+        theme.resized.connect(self._on_resized)
+        self._on_resized()
+        self.recolour()
 
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(260), self.theme.px(250))
@@ -132,7 +133,9 @@ class RaceArm(Panel):
         self.state.say(self.tr("{0} tokens after {1} s").format(tokens, f"{seconds:.1f}"))
 
     @Slot()
-    def _on_theme(self) -> None:
+    def _on_resized(self) -> None:
         self.text.setFont(self.theme.code_font(0.9))
-        # A line in the arm's colour, so that three of them are told apart at a glance; the name says it too.
+
+    def recolour(self) -> None:
+        """A line in the arm's colour, so that three of them are told apart at a glance; the name says it too."""
         self.setStyleSheet(f"RaceArm {{ border-top: 3px solid {self.theme.css(self.colour)}; }}")

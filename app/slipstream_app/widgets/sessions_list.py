@@ -115,7 +115,7 @@ class SessionsList(QFrame):
         self.list.setModel(model)
         self.list.setItemDelegate(_Delegate(theme, self.list))
         self.list.setFrameShape(QFrame.Shape.NoFrame)
-        self.list.setStyleSheet("background: transparent;")
+        self.list.setProperty("role", "bare")
         self.list.setAccessibleName(self.tr("Chats"))
         self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -64,7 +64,7 @@ class TelemetryDrawer(QFrame):
         self._timer = QTimer(self, interval=REPAINT_MS)
         self._timer.timeout.connect(self._on_tick)
         bus.opened.connect(self._wake)
-        theme.changed.connect(self.refresh_theme)
+        theme.resized.connect(self.refresh_theme)
         self.refresh_theme()
 
     @property
@@ -109,9 +109,5 @@ class TelemetryDrawer(QFrame):
     @Slot()
     def refresh_theme(self) -> None:
         theme = self._theme
-        self.setStyleSheet(
-            f'QFrame[role="drawer"] {{ background: {theme.css("bg")}; border: 0;'
-            f" border-left: 1px solid {theme.css('border')}; }}"
-        )
         self.setFixedWidth(theme.px(WIDTH))
         self.figures.fit(theme.px(WIDTH) - 2 * L)

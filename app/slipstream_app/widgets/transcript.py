@@ -70,8 +70,8 @@ class Transcript(QScrollArea):
         self._frame_timer.timeout.connect(self._repaint_running)
         self._frame_ms = FRAME_MS
         self._running: set[int] = set()  # messages with something new to show
-        theme.changing.connect(self._on_changing)
-        theme.changed.connect(self._on_theme)
+        theme.resizing.connect(self._on_resizing)
+        theme.resized.connect(self._on_theme)
 
     # What it shows.
 
@@ -352,7 +352,7 @@ class Transcript(QScrollArea):
                 return
 
     @Slot()
-    def _on_changing(self) -> None:
+    def _on_resizing(self) -> None:
         """Long answers keep what is in sight alone, and are made whole again a little at a time."""
         top = self.verticalScrollBar().value()
         for row in self._rows:
