@@ -181,9 +181,9 @@ def test_the_replay_plays_the_recorded_times(
 ) -> None:
     engine.script = SAME
     run(qtbot, screen)
-    assert screen.replay is not None
-    assert [text for text, _ in screen.replay.at(screen.replay.seconds)] == ["abcdefghi"] * 2
-    firsts = [text for text, _ in screen.replay.at(0.0)]
+    assert screen.player.replay is not None
+    assert [text for text, _ in screen.player.replay.at(screen.player.replay.seconds)] == ["abcdefghi"] * 2
+    firsts = [text for text, _ in screen.player.replay.at(0.0)]
     assert firsts == ["a", "abc"]
     assert Replay(()).seconds == 0
     screen.verdict.replay.click()

@@ -8,14 +8,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
-from PySide6.QtCore import QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QSize, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QGridLayout,
     QHBoxLayout,
-    QScrollArea,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -34,6 +33,7 @@ from slipstream_app.widgets.memory_panel import MemoryPanel
 from slipstream_app.widgets.panel import Words, button
 from slipstream_app.widgets.plots import CostChart, SpeedChart
 from slipstream_app.widgets.saving import save_text
+from slipstream_app.widgets.scrolling import Scrolling
 from slipstream_app.widgets.sections import Sections
 from slipstream_app.widgets.speed_tables import SessionTable, SpeedHistory, source_name
 from slipstream_app.widgets.speed_verdict import SpeedVerdict
@@ -128,13 +128,8 @@ class TelemetryScreen(Screen):
         column.addWidget(self.calibration)
         column.addWidget(self.memory)
         column.addStretch(1)
-        self._now = area = QScrollArea()
-        area.setWidget(inside)
-        area.setWidgetResizable(True)
-        area.setFrameShape(QScrollArea.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setAccessibleName(self.tr("Now"))
-        return area
+        self._now = Scrolling(inside, self.tr("Now"))
+        return self._now
 
     def _arrange(self) -> None:
         """Two columns of charts where there is room for them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import (
     QComboBox,
@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
-    QScrollArea,
     QSpinBox,
     QToolButton,
     QVBoxLayout,
@@ -28,6 +27,7 @@ from slipstream_app.icons import icon
 from slipstream_app.models.chat_parameters import PRESETS, Parameters, parse_schema, parse_tools
 from slipstream_app.theme import XS, L, M, S, Theme
 from slipstream_app.widgets.panel import Words, button, wrapped
+from slipstream_app.widgets.scrolling import Scrolling
 
 EDIT_MS = 400  # after the last key, a text is taken over
 _MODES = (Mode.AUTO, Mode.DSPARK, Mode.DFLASH, Mode.MTP, Mode.LOOKUP, Mode.BASELINE)
@@ -96,15 +96,9 @@ class ParametersDrawer(QFrame):
         self._column.setSpacing(M)
         self._add_head()
         self._add_controls()
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setAccessibleName(self.tr("Parameters"))
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(body)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scroll)
+        outer.addWidget(Scrolling(body, self.tr("Parameters")))
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(EDIT_MS)
