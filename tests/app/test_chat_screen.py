@@ -437,7 +437,7 @@ def test_tokens_turn_amber_then_red_and_turns_are_dropped_after_a_preview(
     assert loaded.chats.first_sent is None, "nothing is cut before it is agreed to"
     next(one for one in box.buttons() if one.text() == "Drop").click()
     wait(lambda: loaded.composer.can_submit)
-    assert loaded.dropped_bar.isVisible()
+    assert loaded.conversation.dropped_bar.isVisible()
     assert len(loaded.chats.path) == 4
 
 
@@ -569,12 +569,12 @@ def test_selecting_text_stops_following(loaded: ChatScreen, wait: Wait) -> None:
 
 
 def test_find_brings_up_each_message_with_the_words(long_chat: Transcript, loaded: ChatScreen, wait: Wait) -> None:
-    loaded.show_find()
+    loaded.find_bar.open()
     loaded.find_bar.words.setText("message 12")
-    loaded.find_next()
+    loaded.conversation.find_next()
     wait(lambda: long_chat.is_settled)
     assert loaded.find_bar.note.text() == "1 of 11"
-    loaded.find_next()
+    loaded.conversation.find_next()
     assert loaded.find_bar.note.text() == "2 of 11"
 
 
