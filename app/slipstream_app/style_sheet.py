@@ -72,8 +72,8 @@ QPushButton:hover { background: $raised; }
 QPushButton:pressed { background: $border; }
 QPushButton:disabled { color: $muted; background: $bg; }
 QPushButton:focus { border: 2px solid $accent; padding: $pad_in; }
-QLineEdit { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 7px; }
-QLineEdit:focus { border: 2px solid $accent; padding: $small_in 6px; }
+QLineEdit { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $field 7px; }
+QLineEdit:focus { border: 2px solid $accent; padding: $field_in 6px; }
 QMenu { background: $surface; color: $text; border: 1px solid $border; padding: 4px; }
 QMenu::item { padding: 4px 24px 4px 12px; border-radius: 4px; }
 QMenu::item:selected { background: $accent; color: $on_accent; }
@@ -82,11 +82,13 @@ QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
 QMenuBar { background: $bg; }
 QMenuBar::item { padding: 4px 8px; background: transparent; }
 QMenuBar::item:selected { background: $raised; }
-QComboBox { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 8px; }
-QComboBox:focus { border: 2px solid $accent; padding: $small_in 7px; }
-QAbstractSpinBox { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 6px; }
-QAbstractSpinBox:focus { border: 2px solid $accent; padding: $small_in 5px; }
+QComboBox { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $field 8px; }
+QComboBox:focus { border: 2px solid $accent; padding: $field_in 7px; }
+QAbstractSpinBox { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $spin 6px; }
+QAbstractSpinBox:focus { border: 2px solid $accent; padding: $spin_in 5px; }
 QAbstractSpinBox:disabled { background: $bg; color: $muted; }
+QPlainTextEdit[role="field"] { background: $surface; border: 1px solid $border; border-radius: 6px; padding: 2px 3px; }
+QPlainTextEdit[role="field"]:focus { border: 2px solid $accent; padding: 1px 2px; }
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { border: 0; width: 18px; background: transparent; }
 QAbstractSpinBox::up-button { subcontrol-position: top right; }
 QAbstractSpinBox::down-button { subcontrol-position: bottom right; }
@@ -96,7 +98,7 @@ QAbstractSpinBox::down-arrow { image: url("$chevron"); width: 9px; height: 9px; 
 QComboBox::drop-down { border: 0; width: 20px; }
 QComboBox::down-arrow { image: url("$chevron"); width: 12px; height: 12px; }
 QHeaderView { background: $bg; }
-QHeaderView::section { background: $bg; color: $muted; border: 0; border-bottom: 1px solid $border; padding: 4px 6px; }
+QHeaderView::section { background: $bg; color: $muted; border: 0; border-bottom: 1px solid $border; padding: 4px 9px; }
 QTableView { outline: 0; selection-background-color: $accent; selection-color: $on_accent; }
 QTableView::item { padding: 0 6px; }
 QTableView::item:selected { background: $accent; color: $on_accent; }
@@ -140,6 +142,11 @@ def style_sheet(px: Callable[[float], int], *, is_native: bool) -> str:
         "dot_box": f"{px(14) + 2 - 2 * px(4)}px",
         "row": f"{px(26)}px",
         "small": f"{px(3)}px",
+        # Fields are as high as buttons; the frame of a spin box is wider than its border.
+        "field": f"{px(5) - 1}px",
+        "field_in": f"{px(5) - 2}px",
+        "spin": f"{px(5) - 2}px",
+        "spin_in": f"{px(5) - 3}px",
         "pad": f"{px(5)}px {px(12)}px",
         # Under a focus ring, which is a pixel wider: nothing moves when it comes.
         "small_in": f"{px(3) - 1}px",

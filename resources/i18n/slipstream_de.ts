@@ -644,10 +644,6 @@
 <context>
     <name>ChatScreen</name>
     <message>
-        <source>Send all again</source>
-        <translation>Wieder alles senden</translation>
-    </message>
-    <message>
         <source>Undo</source>
         <translation>Widerrufen</translation>
     </message>
@@ -667,21 +663,6 @@
         <source>Chats cannot be saved in their folder. Check its rights and free space.</source>
         <translation>Chats können in ihrem Ordner nicht gesichert werden. Bitte Rechte und freien Platz prüfen.</translation>
     </message>
-    <message numerus="yes">
-        <source>Reply finished, %n token(s)</source>
-        <translation>
-            <numerusform>Antwort fertig, %n Token</numerusform>
-            <numerusform>Antwort fertig, %n Tokens</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Reply stopped</source>
-        <translation>Antwort angehalten</translation>
-    </message>
-    <message>
-        <source>Reply failed</source>
-        <translation>Antwort fehlgeschlagen</translation>
-    </message>
     <message>
         <source>The last message alone has {0} tokens; shorten it.</source>
         <translation>Schon die letzte Nachricht hat {0} Tokens; bitte kürzen.</translation>
@@ -689,13 +670,6 @@
     <message>
         <source>Deleted “{0}”</source>
         <translation>„{0}“ gelöscht</translation>
-    </message>
-    <message numerus="yes">
-        <source>The first %n message(s) are no longer sent to the model.</source>
-        <translation>
-            <numerusform>Die erste Nachricht wird dem Modell nicht mehr gesendet.</numerusform>
-            <numerusform>Die ersten %n Nachrichten werden dem Modell nicht mehr gesendet.</numerusform>
-        </translation>
     </message>
 </context>
 <context>
@@ -927,6 +901,35 @@
     <message>
         <source>Attach files</source>
         <translation>Dateien anhängen</translation>
+    </message>
+</context>
+<context>
+    <name>Conversation</name>
+    <message>
+        <source>Send all again</source>
+        <translation type="unfinished">Wieder alles senden</translation>
+    </message>
+    <message numerus="yes">
+        <source>The first %n message(s) are no longer sent to the model.</source>
+        <translation type="unfinished">
+            <numerusform>Die erste Nachricht wird dem Modell nicht mehr gesendet.</numerusform>
+            <numerusform>Die ersten %n Nachrichten werden dem Modell nicht mehr gesendet.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Reply finished, %n token(s)</source>
+        <translation type="unfinished">
+            <numerusform>Antwort fertig, %n Token</numerusform>
+            <numerusform>Antwort fertig, %n Tokens</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Reply stopped</source>
+        <translation type="unfinished">Antwort angehalten</translation>
+    </message>
+    <message>
+        <source>Reply failed</source>
+        <translation type="unfinished">Antwort fehlgeschlagen</translation>
     </message>
 </context>
 <context>

@@ -22,19 +22,19 @@
     </message>
 </context>
 <context>
-    <name>ChatScreen</name>
+    <name>Conversation</name>
     <message numerus="yes">
-        <source>Reply finished, %n token(s)</source>
-        <translation>
-            <numerusform>Reply finished, %n token</numerusform>
-            <numerusform>Reply finished, %n tokens</numerusform>
+        <source>The first %n message(s) are no longer sent to the model.</source>
+        <translation type="unfinished">
+            <numerusform>The first message is no longer sent to the model.</numerusform>
+            <numerusform>The first %n messages are no longer sent to the model.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>The first %n message(s) are no longer sent to the model.</source>
-        <translation>
-            <numerusform>The first message is no longer sent to the model.</numerusform>
-            <numerusform>The first %n messages are no longer sent to the model.</numerusform>
+        <source>Reply finished, %n token(s)</source>
+        <translation type="unfinished">
+            <numerusform>Reply finished, %n token</numerusform>
+            <numerusform>Reply finished, %n tokens</numerusform>
         </translation>
     </message>
 </context>

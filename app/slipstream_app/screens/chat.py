@@ -24,13 +24,13 @@ from slipstream_app.screens.chat_asks import MessageAsks
 from slipstream_app.screens.chat_exchange import ChatExchange
 from slipstream_app.screens.chat_why import WhySpeed
 from slipstream_app.screens.conversation import Conversation
-from slipstream_app.theme import L, S
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.chat_bars import OfferBar
 from slipstream_app.widgets.chat_drawers import ChatDrawers
 from slipstream_app.widgets.composer import Composer
 from slipstream_app.widgets.drop_turns import DropTurns
 from slipstream_app.widgets.sessions_list import SessionsList
+from slipstream_app.widgets.text_column import TextColumn
 
 LIST_WIDTH = 220
 WARM_MS = 1500  # after the screen is there, with the window long shown
@@ -76,19 +76,19 @@ class ChatScreen(Screen):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.conversation, 1)
-        foot = QVBoxLayout()
-        foot.setContentsMargins(L, S, L, L)
-        foot.setSpacing(S)
-        foot.addWidget(self.undo_bar)
-        foot.addWidget(self.composer)
-        column.addLayout(foot)
+        foot = TextColumn(theme)
+        foot.body.addWidget(self.undo_bar)
+        foot.body.addWidget(self.composer)
+        column.addWidget(foot)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.setHandleWidth(1)
         self.splitter.addWidget(self.list)
         self.splitter.addWidget(centre)
         self.splitter.setStretchFactor(1, 1)
         self.splitter.setCollapsible(1, False)
-        self.splitter.setSizes([theme.px(LIST_WIDTH), 2000])
+        self._zoom = theme.zoom
+        self._widen_list()
+        theme.resized.connect(self._widen_list)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
@@ -381,6 +381,14 @@ class ChatScreen(Screen):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_list()
+
+    @Slot()
+    def _widen_list(self) -> None:
+        """It grows with the text, from its own width or from the one that it was given."""
+        theme = self.app.theme
+        wide = self.splitter.sizes()[0] * theme.zoom // self._zoom if self.splitter.isVisible() else 0
+        self._zoom = theme.zoom
+        self.splitter.setSizes([wide or theme.px(LIST_WIDTH), max(1, self.splitter.width() - wide) if wide else 2000])
 
     def _fit_list(self) -> None:
         is_narrow = self.width() < self.app.theme.px(NARROW + LIST_WIDTH)

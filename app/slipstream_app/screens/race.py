@@ -98,7 +98,7 @@ class RaceScreen(Screen):
         inside.setLayout(column)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(Scrolling(inside, self.title))
+        whole.addWidget(Scrolling(inside, self.title, margin=L))
 
     def _offer_arms(self) -> None:
         info = self.app.session.info

@@ -85,10 +85,11 @@ class TelemetryScreen(Screen):
         self.pages = QStackedWidget()
         self.session_table = SessionTable()
         self.history = SpeedHistory(app.theme, app.speeds)
-        for page in (self._now_page(), self.session_table, self.history):
+        for page in (self._now_page(), _with_margin(self.session_table), _with_margin(self.history)):
             self.pages.addWidget(page)
+        bar.setContentsMargins(0, 0, L, 0)
         column = QVBoxLayout(self)
-        column.setContentsMargins(L, M, L, 0)
+        column.setContentsMargins(L, M, 0, 0)
         column.setSpacing(M)
         column.addLayout(bar)
         column.addWidget(self.pages, 1)
@@ -128,7 +129,7 @@ class TelemetryScreen(Screen):
         column.addWidget(self.calibration)
         column.addWidget(self.memory)
         column.addStretch(1)
-        self._now = Scrolling(inside, self.tr("Now"))
+        self._now = Scrolling(inside, self.tr("Now"), margin=L)
         return self._now
 
     def _arrange(self) -> None:
@@ -308,3 +309,12 @@ class TelemetryScreen(Screen):
 
 def _clock(at_s: float) -> str:
     return datetime.fromtimestamp(at_s).strftime("%H:%M")
+
+
+def _with_margin(page: QWidget) -> QWidget:
+    """Beside the window's edge, at which the scroll bar of the first page stands."""
+    made = QWidget()
+    column = QVBoxLayout(made)
+    column.setContentsMargins(0, 0, L, 0)
+    column.addWidget(page)
+    return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from slipstream.events import Empty, Faulted, Loading, Status
@@ -117,4 +118,13 @@ class _Chip(QPushButton):
 
     @Slot()
     def refresh_theme(self) -> None:
-        self.setMinimumHeight(self._theme.px(92))
+        self._fit()
+
+    def _fit(self) -> None:
+        """All its words, whatever a button thinks that it needs."""
+        needed = self.layout().totalHeightForWidth(self.width())
+        self.setMinimumHeight(max(self._theme.px(92), needed))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
+    QSizePolicy,
     QSpinBox,
     QToolButton,
     QVBoxLayout,
@@ -29,6 +30,7 @@ from slipstream_app.theme import XS, L, M, S, Theme
 from slipstream_app.widgets.panel import Words, button, wrapped
 from slipstream_app.widgets.scrolling import Scrolling
 
+SHORT_WIDTH = 120
 EDIT_MS = 400  # after the last key, a text is taken over
 _MODES = (Mode.AUTO, Mode.DSPARK, Mode.DFLASH, Mode.MTP, Mode.LOOKUP, Mode.BASELINE)
 
@@ -63,6 +65,9 @@ class _Row(QWidget):
         is_short = not isinstance(control, QPlainTextEdit)
         if is_short:
             head.addWidget(control)
+            self._theme = theme
+            theme.resized.connect(self._fit)
+            self._fit()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(XS)
@@ -70,6 +75,11 @@ class _Row(QWidget):
         if not is_short:
             column.addWidget(control)
         self.set_changed(False)
+
+    @Slot()
+    def _fit(self) -> None:
+        """Short ones are as wide as each other, but for one with long words."""
+        self.control.setMinimumWidth(self._theme.px(SHORT_WIDTH))
 
     def set_changed(self, is_changed: bool) -> None:
         self.dot.setVisible(is_changed)
@@ -88,6 +98,7 @@ class ParametersDrawer(QFrame):
         self._value = Parameters()
         self._is_showing = False
         self._rows: dict[str, _Row] = {}
+        self._boxes: dict[QPlainTextEdit, int] = {}  # texts, and how many lines of them are seen
         self._setters: dict[str, Callable[[object], None]] = {}
         self.setProperty("role", "drawer")
         body = QWidget()
@@ -137,7 +148,7 @@ class ParametersDrawer(QFrame):
         self._number("min_p", self.tr("Min-p"), 0, 1, 0.01, self.tr("Only tokens at least so likely, against the best"))
         self.seed = QLineEdit()
         self.seed.setPlaceholderText(self.tr("new each time"))
-        self.seed.setMaximumWidth(self._theme.px(130))
+        self.seed.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.seed.textEdited.connect(self._edited)
         self._add("seed", self.tr("Seed"), self.seed, self.tr("The same seed gives the same answer"))
         self._setters["seed"] = lambda value: self.seed.setText("" if value is None else str(value))
@@ -217,7 +228,8 @@ class ParametersDrawer(QFrame):
     def _text(self, name: str, words: str, lines: int, help_: str) -> QPlainTextEdit:
         box = QPlainTextEdit()
         box.setTabChangesFocus(True)
-        box.setFixedHeight(self._theme.px(20 * lines + 12))
+        box.setProperty("role", "field")
+        self._boxes[box] = lines
         box.textChanged.connect(self._edited)
         self._setters[name] = lambda value: None if box.toPlainText() == value else box.setPlainText(str(value))
         self._add(name, words, box, help_)
@@ -315,5 +327,7 @@ class ParametersDrawer(QFrame):
         theme = self._theme
         for box in (self.schema, self.tools):
             box.setFont(theme.code_font())
+        for box, lines in self._boxes.items():
+            box.setFixedHeight(theme.px(20 * lines + 12))
         self.setFixedWidth(theme.px(300))
         self._column.setSpacing(theme.px(S))

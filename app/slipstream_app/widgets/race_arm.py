@@ -18,8 +18,8 @@ COLOURS = {
     Mode.BASELINE: "plain",
     Mode.LOOKUP: "ngram",
     Mode.DSPARK: "draft",
-    Mode.DFLASH: "accent",
-    Mode.MTP: "draft",
+    Mode.DFLASH: "second",
+    Mode.MTP: "warn",
     Mode.AUTO: "ok",
 }
 NAMES = {
@@ -56,6 +56,7 @@ class RaceArm(Panel):
         self.text.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.text.setAccessibleName(self.tr("{0}: its answer").format(name))
         self.text.setTabChangesFocus(True)
+        self.text.document().setDocumentMargin(0)
         self.speed = Figure(theme, self.tr("tok/s"), "0000.0")
         self.against = Figure(theme, self.tr("against plain"), "00.00× (00.00–00.00)")
         self.against.hide()

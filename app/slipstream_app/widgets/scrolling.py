@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from slipstream_app.theme import M, Theme
@@ -10,15 +11,24 @@ from slipstream_app.widgets.panel import wrapped
 
 
 class Scrolling(QScrollArea):
-    """`inside` is as wide as the page. `name`: for VoiceOver."""
+    """`inside` is as wide as the page. `name`: for VoiceOver. `margin`: right of it, where the bar stands."""
 
-    def __init__(self, inside: QWidget, name: str, parent: QWidget | None = None) -> None:
+    def __init__(self, inside: QWidget, name: str, parent: QWidget | None = None, *, margin: int = 0) -> None:
         super().__init__(parent)
+        self._margin = margin
         self.setWidget(inside)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName(name)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._margin and (layout := self.widget().layout()) is not None:
+            bar = self.width() - self.viewport().width()
+            margins = layout.contentsMargins()
+            margins.setRight(max(0, self._margin - bar))
+            layout.setContentsMargins(margins)
 
 
 class CardColumn(Scrolling):
