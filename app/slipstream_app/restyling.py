@@ -39,14 +39,19 @@ class Restyling(QObject):
         self._waiting.clear()
         # Parents first: what they pass on is not passed on twice. With what of a widget can be seen, in its own pixels.
         seen = deque((window, window.rect()) for window in QApplication.topLevelWidgets())
+        hidden: list[QWidget] = []
         while seen:
             widget, sight = seen.popleft()
-            if not widget.isVisible() or sight.isEmpty():
-                self._waiting.append(widget)
+            if not widget.isVisible():
+                hidden.append(widget)
+                continue
+            if sight.isEmpty():
+                self._waiting.append(widget)  # a wheel's turn away
                 continue
             restyle(widget)
             for child in _children(widget):
                 seen.append((child, sight.translated(-child.pos()).intersected(child.rect())))
+        self._waiting.extend(hidden)
         self._timer.start()
 
     @Slot()

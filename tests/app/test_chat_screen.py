@@ -648,3 +648,34 @@ def test_the_palette_and_the_menus_know_what_can_be_done(loaded: ChatScreen, wai
     assert loaded.composer.text == "Ask me"
     assert loaded.chats.chat is None
     assert isinstance(loaded.focusWidget(), QWidget)
+
+
+def test_the_scroll_bar_is_there_when_there_is_something_to_scroll_and_moves_nothing(
+    loaded: ChatScreen, engine: FakeEngine, wait: Wait
+) -> None:
+    engine.script = Script(pieces=("Short.",))
+    ask(loaded, wait)
+    bar = loaded.transcript.verticalScrollBar()
+    assert not bar.isVisible()
+
+    def edges() -> tuple[int, int]:
+        widget = last(loaded)
+        left = widget.mapTo(loaded, widget.rect().topLeft()).x()
+        return left, left + widget.width()
+
+    before = edges()
+    composer = loaded.composer
+    left = composer.mapTo(loaded, composer.rect().topLeft()).x()
+    assert before == (left, left + composer.width()), "what is written stands where it is read"
+    engine.script = Script(pieces=("A line.\n\n" * 60,))
+    ask(loaded, wait)
+    wait(bar.isVisible)
+    assert edges() == before
+
+
+def test_the_list_of_chats_grows_with_the_text(loaded: ChatScreen, wait: Wait) -> None:
+    before = loaded.list.width()
+    loaded.app.theme.set_zoom(120)
+    wait(lambda: loaded.list.width() > before)
+    loaded.app.theme.set_zoom(100)
+    wait(lambda: abs(loaded.list.width() - before) <= 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -28,8 +29,9 @@ from pytestqt.qtbot import QtBot
 
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.code_card import CodeCard
-from slipstream_app.widgets.panel import Words
+from slipstream_app.widgets.panel import Words, wrapped
 from slipstream_app.widgets.prose import Prose
+from slipstream_app.widgets.scrolling import Scrolling
 
 MARKDOWN = "Words with `code` and a [link](https://example.com).\n\n> A quote.\n\n| a | b |\n| - | - |\n| 1 | 2 |\n"
 
@@ -173,3 +175,39 @@ def test_a_selection_outlasts_new_colours(qtbot: QtBot, calm: Theme) -> None:
     calm.set_scheme("dark")
     assert prose.textCursor().selectedText().startswith("Words with code")
     settle(qtbot, calm)
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("3.02 tokens per round, 44.26–44.36 tok/s", ["44.26–44.36 tok/s"]),
+        ("about 13.5 GB to download", ["13.5 GB"]),
+        ("61 % done in 5 s", ["61 %", "5 s"]),
+        ("a/b or and/or 4 cases", []),
+    ],
+)
+def test_figures_stay_whole(calm: Theme, text: str, pieces: list[str]) -> None:
+    label = wrapped(calm, text)
+    assert label.text() == text, "the joiners are not part of what was said"
+    shown = QLabel.text(label)
+    for piece in pieces:
+        assert piece not in shown or not re.search(r"[ /–]", piece)
+    assert shown.replace("\u2060", "").replace("\u00a0", " ") == text
+    assert (shown == text) is (not pieces)
+
+
+def test_a_scroll_bar_stands_in_the_margin(qtbot: QtBot, calm: Theme) -> None:
+    inside = QWidget()
+    column = QVBoxLayout(inside)
+    column.setContentsMargins(16, 0, 16, 0)
+    card = QFrame()
+    column.addWidget(card)
+    page = Scrolling(inside, "page", margin=16)
+    qtbot.addWidget(page)
+    page.resize(300, 200)
+    page.show()
+    before = card.width()
+    assert not page.verticalScrollBar().isVisible()
+    card.setMinimumHeight(900)
+    qtbot.waitUntil(page.verticalScrollBar().isVisible)
+    qtbot.waitUntil(lambda: card.width() == before)

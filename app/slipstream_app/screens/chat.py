@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
@@ -33,7 +33,6 @@ from slipstream_app.widgets.sessions_list import SessionsList
 from slipstream_app.widgets.text_column import TextColumn
 
 LIST_WIDTH = 220
-WARM_MS = 1500  # after the screen is there, with the window long shown
 NARROW = 760  # below, the list of chats is hidden while the drawer is open
 
 
@@ -64,7 +63,6 @@ class ChatScreen(Screen):
         self._on_opened()
         self._say_problem()
         self.chats.expire(app.settings.number("chat/keep_days"))
-        QTimer.singleShot(WARM_MS, self.prompter.warm)
 
     # Its parts.
 

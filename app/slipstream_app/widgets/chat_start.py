@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from slipstream.events import Empty, Faulted, Loading, Status
 from slipstream_app.theme import XL, L, M, S, Theme
@@ -113,7 +113,8 @@ class _Chip(QPushButton):
         column.addStretch(1)
         for label in (self.kind, self.words):
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        theme.changed.connect(self.refresh_theme)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)  # as high as its neighbour
+        theme.resized.connect(self.refresh_theme)
         self.refresh_theme()
 
     @Slot()

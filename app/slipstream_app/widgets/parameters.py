@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
-    QSizePolicy,
     QSpinBox,
     QToolButton,
     QVBoxLayout,
@@ -80,6 +79,8 @@ class _Row(QWidget):
     def _fit(self) -> None:
         """Short ones are as wide as each other, but for one with long words."""
         self.control.setMinimumWidth(self._theme.px(SHORT_WIDTH))
+        if isinstance(self.control, QLineEdit):  # it would take all that there is
+            self.control.setMaximumWidth(self._theme.px(SHORT_WIDTH))
 
     def set_changed(self, is_changed: bool) -> None:
         self.dot.setVisible(is_changed)
@@ -148,7 +149,6 @@ class ParametersDrawer(QFrame):
         self._number("min_p", self.tr("Min-p"), 0, 1, 0.01, self.tr("Only tokens at least so likely, against the best"))
         self.seed = QLineEdit()
         self.seed.setPlaceholderText(self.tr("new each time"))
-        self.seed.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.seed.textEdited.connect(self._edited)
         self._add("seed", self.tr("Seed"), self.seed, self.tr("The same seed gives the same answer"))
         self._setters["seed"] = lambda value: self.seed.setText("" if value is None else str(value))
