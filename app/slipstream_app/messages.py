@@ -89,7 +89,7 @@ COLUMNS = "id, chat, parent, role, text, state, created_s, thinking, calls, atta
 
 def chat_of(row: Sequence[Any]) -> ChatRow:
     identity, title, updated_s, leaf, parameters = row
-    return ChatRow(identity, title, updated_s, leaf, json.loads(parameters))
+    return ChatRow(identity, title, updated_s, leaf, {} if parameters == "{}" else json.loads(parameters))
 
 
 def message_of(row: Sequence[Any]) -> Message:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from math import inf
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
@@ -69,14 +70,14 @@ class ChatList(QAbstractListModel):
         return [Entry(hit.chat, hit.title, hit.snippet, hit.message) for hit in hits]
 
     def _by_day(self) -> list[Row]:
-        today = datetime.date.today()
+        ages = _ages(datetime.date.today())
         rows: list[Row] = []
-        last: Age | None = None
-        for chat in self._history.chats():
-            age = _age((today - datetime.date.fromtimestamp(chat.updated_s)).days)
-            if age is not last:
+        begin_s = inf  # of the age that was last begun
+        for chat in self._history.chats():  # newest first
+            if chat.updated_s < begin_s:
+                while chat.updated_s < begin_s:
+                    begin_s, age = next(ages)
                 rows.append(Heading(age))
-            last = age
             rows.append(Entry(chat.id, chat.title))
         return rows
 
@@ -126,8 +127,9 @@ class ChatList(QAbstractListModel):
         return words[age]
 
 
-def _age(days: int) -> Age:
-    for limit, age in ((0, Age.TODAY), (1, Age.YESTERDAY), (7, Age.WEEK), (30, Age.MONTH)):
-        if days <= limit:
-            return age
-    return Age.OLDER
+def _ages(today: datetime.date) -> Iterator[tuple[float, Age]]:
+    """When each began, the latest first."""
+    for days, age in ((0, Age.TODAY), (1, Age.YESTERDAY), (7, Age.WEEK), (30, Age.MONTH)):
+        begin = datetime.datetime.combine(today - datetime.timedelta(days=days), datetime.time.min)
+        yield begin.timestamp(), age
+    yield -inf, Age.OLDER

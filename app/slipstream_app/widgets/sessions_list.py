@@ -112,7 +112,7 @@ class SessionsList(QFrame):
         self.new.setIcon(icon(theme, "plus"))
         self.new.clicked.connect(self.new_asked)
         self.list = _List()
-        self.list.setModel(model)
+        self.list.setUniformItemSizes(True)  # but for what a search finds; before it has a thousand rows to lay out
         self.list.setItemDelegate(_Delegate(theme, self.list))
         self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setProperty("role", "bare")
@@ -120,7 +120,7 @@ class SessionsList(QFrame):
         self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setMouseTracking(True)
-        self.list.setUniformItemSizes(True)  # but for what a search finds
+        self.list.setModel(model)
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.list.customContextMenuRequested.connect(self._on_menu)
         self.list.clicked.connect(self._on_click)
