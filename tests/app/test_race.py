@@ -86,7 +86,7 @@ def test_an_identical_race_claims_its_speed_with_its_spread(
     run(qtbot, screen)
     assert screen.result is not None
     assert screen.result.race.verdict is Verdict.IDENTICAL
-    assert screen.verdict.grade.text() == "Identical output, 9 tokens, 2 of 2 comparisons"
+    assert screen.verdict.grade.text() == "Identical output, 9 token(s), 2 of 2 comparisons"
     assert "DSpark" in screen.verdict.sentence.text()
     assert "×" in screen.cards[Mode.DSPARK].against.value.text()
     assert screen.cards[Mode.DSPARK].badge.text() == "Fastest"
@@ -199,7 +199,7 @@ def test_with_less_motion_the_replay_jumps(
     run(qtbot, screen)
     ready.settings.set("appearance/reduce_motion", True)
     screen.play()
-    assert "9 tokens after" in screen.cards[Mode.BASELINE].state.text()
+    assert "9 token(s) after" in screen.cards[Mode.BASELINE].state.text()
     assert screen.verdict.replay.text() == "Replay side by side"
 
 
