@@ -72,12 +72,14 @@ class ChatList(QAbstractListModel):
     def _by_day(self) -> list[Row]:
         ages = _ages(datetime.date.today())
         rows: list[Row] = []
-        begin_s = inf  # of the age that was last begun
+        begin_s, age = next(ages)
+        last: Age | None = None
         for chat in self._history.chats():  # newest first
-            if chat.updated_s < begin_s:
-                while chat.updated_s < begin_s:
-                    begin_s, age = next(ages)
+            while chat.updated_s < begin_s:
+                begin_s, age = next(ages)
+            if age is not last:
                 rows.append(Heading(age))
+            last = age
             rows.append(Entry(chat.id, chat.title))
         return rows
 

@@ -106,11 +106,11 @@ class _Chip(QPushButton):
         self.setToolTip(prompt)
         self.kind = Words(theme, kind, bold=True)
         self.words = wrapped(theme, prompt, "muted")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(M, M, M, M)
-        column.addWidget(self.kind)
-        column.addWidget(self.words)
-        column.addStretch(1)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(M, M, M, M)
+        self._column.addWidget(self.kind)
+        self._column.addWidget(self.words)
+        self._column.addStretch(1)
         for label in (self.kind, self.words):
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)  # as high as its neighbour
@@ -123,7 +123,7 @@ class _Chip(QPushButton):
 
     def _fit(self) -> None:
         """All its words, whatever a button thinks that it needs."""
-        needed = self.layout().totalHeightForWidth(self.width())
+        needed = self._column.totalHeightForWidth(self.width())
         self.setMinimumHeight(max(self._theme.px(92), needed))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
