@@ -205,6 +205,7 @@ class ChatScreen(Screen):
     @Slot()
     def _on_opened(self) -> None:
         self.asks.cancel_edit()
+        self.composer.set_count(None)  # of the chat before
         self.list.show_current(self.chats.chat)
         self._refresh()
 
