@@ -46,8 +46,11 @@ class ChatScreen(Screen):
         self.defaults = ChatDefaults(app.session, app.settings, app.speedups)
         self.chats = Chats(app.session, app.history, self.prompter, self, base=self.defaults.parameters)
         self.list_model = ChatList(app.history, self)
-        self.list = SessionsList(theme, self.list_model)
-        self.conversation = Conversation(theme, self.chats, app.session, app.settings)
+        # Made where they stay: a widget that moves is styled anew, with all that is in it.
+        self.splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        self.list = SessionsList(theme, self.list_model, self.splitter)
+        self._centre = QWidget(self.splitter)
+        self.conversation = Conversation(theme, self.chats, app.session, app.settings, self._centre)
         self.transcript, self.find_bar = self.conversation.transcript, self.conversation.find_bar
         self.start = self.conversation.start
         self.composer = Composer(theme)
@@ -69,8 +72,7 @@ class ChatScreen(Screen):
     def _lay_out(self) -> None:
         theme = self.app.theme
         self.undo_bar = OfferBar(theme, "card", self.tr("Undo"), is_primary=True)
-        centre = QWidget()
-        column = QVBoxLayout(centre)
+        column = QVBoxLayout(self._centre)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.conversation, 1)
@@ -78,10 +80,7 @@ class ChatScreen(Screen):
         foot.body.addWidget(self.undo_bar)
         foot.body.addWidget(self.composer)
         column.addWidget(foot)
-        self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.setHandleWidth(1)
-        self.splitter.addWidget(self.list)
-        self.splitter.addWidget(centre)
         self.splitter.setStretchFactor(1, 1)
         self.splitter.setCollapsible(1, False)
         self._zoom = theme.zoom

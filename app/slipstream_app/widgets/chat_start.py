@@ -114,13 +114,9 @@ class _Chip(QPushButton):
         for label in (self.kind, self.words):
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)  # as high as its neighbour
-        theme.resized.connect(self.refresh_theme)
-        self.refresh_theme()
+        theme.resized.connect(self._fit)
 
     @Slot()
-    def refresh_theme(self) -> None:
-        self._fit()
-
     def _fit(self) -> None:
         """All its words, whatever a button thinks that it needs."""
         needed = self._column.totalHeightForWidth(self.width())

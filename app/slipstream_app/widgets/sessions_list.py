@@ -111,7 +111,7 @@ class SessionsList(QFrame):
         self.new = button(self.tr("New chat"))
         self.new.setIcon(icon(theme, "plus"))
         self.new.clicked.connect(self.new_asked)
-        self.list = _List()
+        self.list = _List(self)
         self.list.setUniformItemSizes(True)  # but for what a search finds; before it has a thousand rows to lay out
         self.list.setItemDelegate(_Delegate(theme, self.list))
         self.list.setFrameShape(QFrame.Shape.NoFrame)
