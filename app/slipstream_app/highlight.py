@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextDocument
 
 SLICE_S = 0.004
+WAIT_MS = 20  # between two looks whether a language can be read
 MAX_CHARACTERS = 400_000  # beyond, code stays plain
 
 Kind = str  # a key of the palette that the owner gives
@@ -39,6 +41,7 @@ def _kinds() -> list[tuple[Any, Kind]]:
     ]
 
 
+@lru_cache(maxsize=64)
 def lexer_for(language: str) -> Any | None:  # Any: Pygments has no types
     """None when Pygments does not know the name."""
     from pygments.lexers import get_lexer_by_name
@@ -62,6 +65,31 @@ def spans(language: str, text: str) -> Iterator[tuple[int, int, Kind]]:
                 break
 
 
+class _Readers:
+    """Pygments and a language's lexer are imported on a thread: on the window's own that takes a tenth of a second."""
+
+    def __init__(self) -> None:
+        self._asked: set[str] = set()
+        self._there: set[str] = set()
+
+    def has(self, language: str) -> bool:
+        """Whether it can be read at once; else it soon can."""
+        if language not in self._asked:
+            self._asked.add(language)
+            threading.Thread(target=self._fetch, args=(language,), name="slipstream-lexer", daemon=True).start()
+        return language in self._there
+
+    def _fetch(self, language: str) -> None:
+        try:
+            _kinds()
+            lexer_for(language)
+        finally:
+            self._there.add(language)
+
+
+_readers = _Readers()
+
+
 class Highlighter(QSyntaxHighlighter):
     """Colours a finished document: `start` once; `recolour` when the theme changes."""
 
@@ -69,7 +97,8 @@ class Highlighter(QSyntaxHighlighter):
         super().__init__(document)
         self._colours = _formats(colours)
         self._lines: dict[int, list[tuple[int, int, Kind]]] = {}  # by block number; offsets in UTF-16 units
-        self._spans: Iterator[tuple[int, int, Kind]] = iter(())
+        self._language = ""
+        self._spans: Iterator[tuple[int, int, Kind]] | None = None
         self._text = ""
         self._line = 0  # where the reading stands
         self._line_start = 0
@@ -81,7 +110,7 @@ class Highlighter(QSyntaxHighlighter):
         if len(text) > MAX_CHARACTERS:
             return
         self._text = text
-        self._spans = spans(language, text)
+        self._language, self._spans = language, None
         self._lines, self._line, self._line_start = {}, 0, 0
         self._timer.start()
 
@@ -95,6 +124,12 @@ class Highlighter(QSyntaxHighlighter):
 
     @Slot()
     def _read_on(self) -> None:
+        if self._spans is None:
+            if not _readers.has(self._language):
+                self._timer.setInterval(WAIT_MS)
+                return
+            self._timer.setInterval(0)
+            self._spans = spans(self._language, self._text)
         until = time.monotonic() + SLICE_S
         first = self._line
         while time.monotonic() < until:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -52,6 +53,7 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
 
 
 def run(*, is_hidden: bool = False) -> int:
+    gc.freeze()  # what is imported stays: looking through it for garbage would hold the window up
     app = QApplication(sys.argv[:1])
     app.setApplicationName("Slipstream")
     app.setOrganizationName("Slipstream")

@@ -48,6 +48,12 @@ class Message:
     attachments: tuple[Attachment, ...] = ()
     facts: Json = field(default_factory=dict[str, Any])  # model, options, timings, verdict: what the strip shows
 
+    @property
+    def seed(self) -> int | None:
+        """Of an answer, as it was drawn or asked for."""
+        seed: object = self.facts.get("options", {}).get("seed")
+        return seed if isinstance(seed, int) else None
+
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
@@ -69,12 +75,21 @@ class Hit:
     updated_s: float
 
 
+TITLE = 60  # characters of the first question
+
+
+def title_of(text: str) -> str:
+    """What a chat that begins so is called; empty where there is no word."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= TITLE else line[: TITLE - 1].rstrip() + "…"
+
+
 COLUMNS = "id, chat, parent, role, text, state, created_s, thinking, calls, attachments, facts"
 
 
 def chat_of(row: Sequence[Any]) -> ChatRow:
     identity, title, updated_s, leaf, parameters = row
-    return ChatRow(identity, title, updated_s, leaf, json.loads(parameters))
+    return ChatRow(identity, title, updated_s, leaf, {} if parameters == "{}" else json.loads(parameters))
 
 
 def message_of(row: Sequence[Any]) -> Message:

@@ -150,7 +150,6 @@ SETTINGS: tuple[Setting, ...] = (
         Page.APPEARANCE,
         "",
         mark("Settings", "Code font"),
-        mark("Settings", "Empty: the system's monospaced font."),
         is_font=True,
     ),
     Setting(

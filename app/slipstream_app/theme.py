@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import sys
-from string import Template
 from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
 
-from slipstream_app.resources import icon_file
+from slipstream_app.restyling import Restyling
+from slipstream_app.style_sheet import ROLES, style_sheet
 
 Scheme = Literal["system", "light", "dark"]
 
 # Spacing and corners, in device-independent pixels at 100 %.
 XS, S, M, L, XL = 4, 8, 12, 16, 24
-RADIUS = 8
+RADIUS = 8  # as in the style sheet's cards
 MIN_ZOOM, MAX_ZOOM = 80, 200
 
 # text, muted and the marks are at least 4.5:1 on bg, surface and raised (tests/app/test_theme.py).
@@ -32,6 +32,7 @@ LIGHT = {
     "warn": "#854800",
     "bad": "#b3202c",
     "draft": "#0b62a8",
+    "second": "#00666b",
     "ngram": "#7c3a98",
     "model": "#3f4652",
     "plain": "#5c5c66",
@@ -48,6 +49,7 @@ DARK = {
     "warn": "#eda94b",
     "bad": "#ff8585",
     "draft": "#62b2f5",
+    "second": "#4fc3bf",
     "ngram": "#cf93ea",
     "model": "#bcc3d0",
     "plain": "#a9a9b6",
@@ -79,103 +81,12 @@ def _luminance(colour: QColor) -> float:
     return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) + 0.0722 * linear(colour.blueF())
 
 
-# Set by `widget.setProperty("role", "card")`. `$name` is a colour.
-_ROLES = """
-QFrame[role="card"] { background: $surface; border: 1px solid $border; border-radius: $radius; }
-QFrame[role="bar"] { background: $bg; border: 0; border-bottom: 1px solid $border; }
-QFrame[role="footer"] { background: $bg; border: 0; border-top: 1px solid $border; }
-QFrame[role="side"] { background: $bg; border: 0; border-right: 1px solid $border; }
-QFrame[role="line"] { background: $border; border: 0; max-height: 1px; }
-QLabel[role="muted"] { color: $muted; }
-QLabel[role="bad"] { color: $bad; }
-QLabel[role="ok"] { color: $ok; }
-QLabel[role="warn"] { color: $warn; }
-QPushButton[role="primary"] { background: $accent; color: $on_accent; border: 1px solid $accent;
-    border-radius: 6px; padding: $pad; font-weight: 600; }
-QPushButton[role="primary"]:disabled { background: $raised; color: $muted; border-color: $border; }
-QPushButton[role="danger"] { background: $surface; color: $bad; border: 1px solid $bad; border-radius: 6px;
-    padding: $pad; }
-QPushButton[role="danger"]:focus, QPushButton[role="primary"]:focus { border: 2px solid $text; padding: $pad_in; }
-QToolButton[role="flat"], QPushButton[role="flat"] { background: transparent; border: 1px solid transparent;
-    border-radius: 6px; padding: $small; color: $text; }
-QToolButton[role="flat"]:hover, QPushButton[role="flat"]:hover { background: $raised; }
-QToolButton[role="flat"]:checked { background: $raised; border-color: $border; }
-QToolButton[role="flat"]:focus, QPushButton[role="flat"]:focus { border: 2px solid $accent; padding: $small_in; }
-QToolButton[role="flat"]::menu-indicator { image: none; }
-QListView[role="list"] { background: transparent; outline: 0; padding: 2px; }
-QListView[role="list"]::item { min-height: $row; padding: 0 8px; border-radius: 6px; color: $text; }
-QListView[role="list"]::item:hover { background: $raised; }
-QListView[role="list"]::item:selected { background: $accent; color: $on_accent; }
-QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 4px; }
-"""
-
-# Fusion's own look beside these would be of another decade.
-_PLAIN_CONTROLS = """
-QPushButton { background: $surface; color: $text; border: 1px solid $border; border-radius: 6px; padding: $pad; }
-QPushButton:hover { background: $raised; }
-QPushButton:pressed { background: $border; }
-QPushButton:disabled { color: $muted; background: $bg; }
-QPushButton:focus { border: 2px solid $accent; padding: $pad_in; }
-QLineEdit { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 7px; }
-QLineEdit:focus { border: 2px solid $accent; padding: $small_in 6px; }
-QMenu { background: $surface; color: $text; border: 1px solid $border; padding: 4px; }
-QMenu::item { padding: 4px 24px 4px 12px; border-radius: 4px; }
-QMenu::item:selected { background: $accent; color: $on_accent; }
-QMenu::item:disabled { color: $muted; background: transparent; }
-QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
-QMenuBar { background: $bg; }
-QMenuBar::item { padding: 4px 8px; background: transparent; }
-QMenuBar::item:selected { background: $raised; }
-QComboBox { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 8px; }
-QComboBox:focus { border: 2px solid $accent; padding: $small_in 7px; }
-QAbstractSpinBox { background: $surface; border: 1px solid $border; border-radius: 6px; padding: $small 6px; }
-QAbstractSpinBox:focus { border: 2px solid $accent; padding: $small_in 5px; }
-QAbstractSpinBox:disabled { background: $bg; color: $muted; }
-QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { border: 0; width: 18px; background: transparent; }
-QAbstractSpinBox::up-button { subcontrol-position: top right; }
-QAbstractSpinBox::down-button { subcontrol-position: bottom right; }
-QAbstractSpinBox::up-button:hover, QAbstractSpinBox::down-button:hover { background: $raised; border-radius: 4px; }
-QAbstractSpinBox::up-arrow { image: url("$up"); width: 9px; height: 9px; }
-QAbstractSpinBox::down-arrow { image: url("$chevron"); width: 9px; height: 9px; }
-QComboBox::drop-down { border: 0; width: 20px; }
-QComboBox::down-arrow { image: url("$chevron"); width: 12px; height: 12px; }
-QHeaderView { background: $bg; }
-QHeaderView::section { background: $bg; color: $muted; border: 0; border-bottom: 1px solid $border; padding: 4px 6px; }
-QTableView { outline: 0; selection-background-color: $accent; selection-color: $on_accent; }
-QTableView::item { padding: 0 6px; }
-QTableView::item:selected { background: $accent; color: $on_accent; }
-QProgressBar { background: $raised; border: 0; border-radius: 4px; }
-QProgressBar::chunk { background: $accent; border-radius: 4px; }
-QSlider::groove:horizontal { background: $border; height: 4px; border-radius: 2px; }
-QSlider::sub-page:horizontal { background: $accent; height: 4px; border-radius: 2px; }
-QSlider::handle:horizontal { background: $surface; border: 1px solid $muted; width: 14px; margin: -6px 0;
-    border-radius: 8px; }
-QSlider::handle:horizontal:focus { border: 2px solid $accent; width: 12px; }
-QCheckBox, QRadioButton { spacing: 8px; }
-QCheckBox::indicator, QRadioButton::indicator { width: $box; height: $box; border: 1px solid $muted;
-    background: $surface; }
-QCheckBox::indicator { border-radius: 4px; }
-QRadioButton::indicator { border-radius: $half_box; }
-QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url("$check"); }
-QRadioButton::indicator:checked { background: $surface; border: $dot solid $accent; width: $dot_box;
-    height: $dot_box; }
-QCheckBox:focus, QRadioButton:focus { color: $accent; }
-QCheckBox::indicator:focus { border: 2px solid $accent; }
-QCheckBox::indicator:disabled { border-color: $border; }
-QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
-QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
-QScrollBar::handle { background: $border; border-radius: 4px; margin: 1px; min-height: 28px; min-width: 28px; }
-QScrollBar::handle:hover { background: $muted; }
-QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page { background: none; border: 0;
-    width: 0; height: 0; }
-"""
-
-
 class Theme(QObject):
     """The one source of colours and fonts. Lives on the main thread, made after the QApplication."""
 
-    changing = Signal()  # before `changed`: each widget there is costs a style sheet time
-    changed = Signal()  # scheme, accent or zoom
+    changed = Signal()  # scheme, accent, zoom or a font
+    resizing = Signal()  # before `resized`: each widget there is costs a new style sheet time
+    resized = Signal()  # zoom or a font, before `changed`
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -184,6 +95,7 @@ class Theme(QObject):
         self._zoom = 100
         self._code_family = ""
         self.reduces_motion = False  # nothing may move by itself
+        self.restyling = Restyling(self)
         self._system_accent = _system_accent()
         self._points = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).pointSizeF()
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_change)
@@ -226,6 +138,7 @@ class Theme(QObject):
         """Empty: the system's."""
         if family != self._code_family:
             self._code_family = family
+            self.resized.emit()
             self.changed.emit()
 
     # What follows from it.
@@ -282,71 +195,55 @@ class Theme(QObject):
     def _apply(self) -> None:
         app = QApplication.instance()
         assert isinstance(app, QApplication)
-        # Each of these visits every widget, so none is done without need.
-        palette, font, sheet = self._palette(), self.font(), self._style_sheet()
-        if sheet != app.styleSheet():
-            self.changing.emit()
-        if palette != app.palette():
+        palette, font = self._palette(), self.font()
+        sheet = style_sheet(self.px, is_native=sys.platform == "darwin")
+        has_other_colours = palette != app.palette()
+        has_other_sizes = font != app.font() or sheet != app.styleSheet()
+        # Each of these visits widgets, so none is done without need.
+        if has_other_sizes:
+            self.resizing.emit()
+        if has_other_colours:
             app.setPalette(palette)
         if font != app.font():
             app.setFont(font)
         if sheet != app.styleSheet():
+            app.setStyleSheet("")  # from nothing, Qt polishes a widget once, else once for each of its ancestors
             app.setStyleSheet(sheet)
+        if has_other_sizes:
+            self.resized.emit()
+        if has_other_colours:
+            self.restyling.start()
         self.changed.emit()
-
-    def _style_sheet(self) -> str:
-        """Few rules, by the dynamic property `role`; on a Mac plain controls stay native."""
-        values = {name: self.css(name) for name in NAMES}
-        values |= {
-            "on_accent": self.on("accent").name(),
-            "on_bad": self.on("bad").name(),
-            "radius": f"{RADIUS}px",
-            "chevron": icon_file("chevron-down-grey").as_posix(),
-            "up": icon_file("chevron-up-grey").as_posix(),
-            "check": icon_file("check-black" if self.on("accent").lightness() < 128 else "check-white").as_posix(),
-            "box": f"{self.px(14)}px",
-            "half_box": f"{self.px(14) // 2 + 1}px",
-            "dot": f"{self.px(4)}px",
-            "dot_box": f"{self.px(14) + 2 - 2 * self.px(4)}px",
-            "row": f"{self.px(26)}px",
-            "small": f"{self.px(3)}px",
-            "pad": f"{self.px(5)}px {self.px(12)}px",
-            # Under a focus ring, which is a pixel wider: nothing moves when it comes.
-            "small_in": f"{self.px(3) - 1}px",
-            "pad_in": f"{self.px(5) - 1}px {self.px(12) - 1}px",
-        }
-        rules = _ROLES if sys.platform == "darwin" else _ROLES + _PLAIN_CONTROLS
-        return Template(rules).substitute(values)
 
     def _palette(self) -> QPalette:
         palette = QPalette()
+        own = {"on_accent": self.on("accent"), "fill": self._fill()}
+        for name, where in ROLES.items():
+            palette.setColor(where, own.get(name) or self.color(name))
         role = QPalette.ColorRole
         for where, name in (
-            (role.Window, "bg"),
-            (role.Base, "surface"),
             (role.AlternateBase, "bg"),
-            (role.Button, "raised"),
             (role.ToolTipBase, "raised"),
             (role.WindowText, "text"),
-            (role.Text, "text"),
             (role.ButtonText, "text"),
             (role.ToolTipText, "text"),
-            (role.PlaceholderText, "muted"),
             (role.Link, "accent"),
-            (role.LinkVisited, "accent"),
-            (role.Accent, "accent"),
-            (role.Highlight, "accent"),
-            (role.Mid, "border"),
             (role.Dark, "border"),
             (role.Light, "raised"),
             (role.Midlight, "raised"),
         ):
             palette.setColor(where, self.color(name))
-        palette.setColor(role.HighlightedText, self.on("accent"))
         faint = self.color("muted")
         for where in (role.WindowText, role.Text, role.ButtonText):
             palette.setColor(QPalette.ColorGroup.Disabled, where, faint)
         return palette
+
+    def _fill(self) -> QColor:
+        """The accent, as dark as a white mark on it needs."""
+        fill = self.color("accent")
+        while contrast(fill, QColor("white")) < 3:
+            fill = fill.darker(105)
+        return fill
 
 
 def _system_accent() -> QColor:

@@ -644,10 +644,6 @@
 <context>
     <name>ChatScreen</name>
     <message>
-        <source>Send all again</source>
-        <translation>Wieder alles senden</translation>
-    </message>
-    <message>
         <source>Undo</source>
         <translation>Widerrufen</translation>
     </message>
@@ -667,21 +663,6 @@
         <source>Chats cannot be saved in their folder. Check its rights and free space.</source>
         <translation>Chats können in ihrem Ordner nicht gesichert werden. Bitte Rechte und freien Platz prüfen.</translation>
     </message>
-    <message numerus="yes">
-        <source>Reply finished, %n token(s)</source>
-        <translation>
-            <numerusform>Antwort fertig, %n Token</numerusform>
-            <numerusform>Antwort fertig, %n Tokens</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Reply stopped</source>
-        <translation>Antwort angehalten</translation>
-    </message>
-    <message>
-        <source>Reply failed</source>
-        <translation>Antwort fehlgeschlagen</translation>
-    </message>
     <message>
         <source>The last message alone has {0} tokens; shorten it.</source>
         <translation>Schon die letzte Nachricht hat {0} Tokens; bitte kürzen.</translation>
@@ -689,13 +670,6 @@
     <message>
         <source>Deleted “{0}”</source>
         <translation>„{0}“ gelöscht</translation>
-    </message>
-    <message numerus="yes">
-        <source>The first %n message(s) are no longer sent to the model.</source>
-        <translation>
-            <numerusform>Die erste Nachricht wird dem Modell nicht mehr gesendet.</numerusform>
-            <numerusform>Die ersten %n Nachrichten werden dem Modell nicht mehr gesendet.</numerusform>
-        </translation>
     </message>
 </context>
 <context>
@@ -927,6 +901,35 @@
     <message>
         <source>Attach files</source>
         <translation>Dateien anhängen</translation>
+    </message>
+</context>
+<context>
+    <name>Conversation</name>
+    <message>
+        <source>Send all again</source>
+        <translation>Wieder alles senden</translation>
+    </message>
+    <message numerus="yes">
+        <source>The first %n message(s) are no longer sent to the model.</source>
+        <translation>
+            <numerusform>Die erste Nachricht wird dem Modell nicht mehr gesendet.</numerusform>
+            <numerusform>Die ersten %n Nachrichten werden dem Modell nicht mehr gesendet.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Reply finished, %n token(s)</source>
+        <translation>
+            <numerusform>Antwort fertig, %n Token</numerusform>
+            <numerusform>Antwort fertig, %n Tokens</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Reply stopped</source>
+        <translation>Antwort angehalten</translation>
+    </message>
+    <message>
+        <source>Reply failed</source>
+        <translation>Antwort fehlgeschlagen</translation>
     </message>
 </context>
 <context>
@@ -2155,20 +2158,8 @@
         <translation>Liest die Eingabe</translation>
     </message>
     <message>
-        <source>{0} tokens</source>
-        <translation>{0} Tokens</translation>
-    </message>
-    <message>
-        <source>{0} tokens, done</source>
-        <translation>{0} Tokens, fertig</translation>
-    </message>
-    <message>
         <source>{0} tokens per round, {1} tok/s</source>
         <translation>{0} Tokens je Runde, {1} Tok/s</translation>
-    </message>
-    <message>
-        <source>{0} tokens after {1} s</source>
-        <translation>{0} Tokens nach {1} s</translation>
     </message>
     <message>
         <source>{0}×, one round</source>
@@ -2177,6 +2168,27 @@
     <message>
         <source>{0} tokens per round</source>
         <translation>{0} Tokens je Runde</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n token(s)</source>
+        <translation>
+            <numerusform>%n Token</numerusform>
+            <numerusform>%n Tokens</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n token(s), done</source>
+        <translation>
+            <numerusform>%n Token, fertig</numerusform>
+            <numerusform>%n Tokens, fertig</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n token(s) after {0} s</source>
+        <translation>
+            <numerusform>%n Token nach {0} s</numerusform>
+            <numerusform>%n Tokens nach {0} s</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -2431,10 +2443,6 @@
         <translation>Anders</translation>
     </message>
     <message>
-        <source>Identical output, {0} tokens, {1} of {1} comparisons</source>
-        <translation>Gleiche Ausgabe, {0} Tokens, {1} von {1} Vergleichen</translation>
-    </message>
-    <message>
         <source>Plain decoding does not repeat itself on this machine, so no arm can be held to it and no speed-up is claimed. {0}</source>
         <translation>Das einfache Rechnen wiederholt sich auf diesem Rechner nicht; daran lässt sich niemand messen, und kein Vorsprung wird behauptet. {0}</translation>
     </message>
@@ -2445,6 +2453,13 @@
     <message>
         <source>Where they part, the two best choices were closer than rounding: {0}.</source>
         <translation>Wo sie auseinandergehen, lagen die beiden besten enger beieinander als die Rundung: {0}.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Identical output, %n token(s), {0} of {0} comparisons</source>
+        <translation>
+            <numerusform>Gleiche Ausgabe, %n Token, {0} von {0} Vergleichen</numerusform>
+            <numerusform>Gleiche Ausgabe, %n Tokens, {0} von {0} Vergleichen</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -3125,10 +3140,6 @@
         <translation>Schrift für Code</translation>
     </message>
     <message>
-        <source>Empty: the system&apos;s monospaced font.</source>
-        <translation>Leer: die dicktengleiche Schrift des Systems.</translation>
-    </message>
-    <message>
         <source>Reduce motion</source>
         <translation>Weniger Bewegung</translation>
     </message>
@@ -3493,6 +3504,10 @@
     <message>
         <source>API client</source>
         <translation>API-Client</translation>
+    </message>
+    <message>
+        <source>Self-test</source>
+        <translation>Selbsttest</translation>
     </message>
 </context>
 <context>

@@ -22,19 +22,19 @@
     </message>
 </context>
 <context>
-    <name>ChatScreen</name>
-    <message numerus="yes">
-        <source>Reply finished, %n token(s)</source>
-        <translation>
-            <numerusform>Reply finished, %n token</numerusform>
-            <numerusform>Reply finished, %n tokens</numerusform>
-        </translation>
-    </message>
+    <name>Conversation</name>
     <message numerus="yes">
         <source>The first %n message(s) are no longer sent to the model.</source>
         <translation>
             <numerusform>The first message is no longer sent to the model.</numerusform>
             <numerusform>The first %n messages are no longer sent to the model.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Reply finished, %n token(s)</source>
+        <translation>
+            <numerusform>Reply finished, %n token</numerusform>
+            <numerusform>Reply finished, %n tokens</numerusform>
         </translation>
     </message>
 </context>
@@ -49,12 +49,46 @@
     </message>
 </context>
 <context>
+    <name>RaceArm</name>
+    <message numerus="yes">
+        <source>%n token(s)</source>
+        <translation>
+            <numerusform>%n token</numerusform>
+            <numerusform>%n tokens</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n token(s), done</source>
+        <translation>
+            <numerusform>%n token, done</numerusform>
+            <numerusform>%n tokens, done</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n token(s) after {0} s</source>
+        <translation>
+            <numerusform>%n token after {0} s</numerusform>
+            <numerusform>%n tokens after {0} s</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>RaceScreen</name>
     <message numerus="yes">
         <source>%n client(s) are being answered: results would be disturbed.</source>
         <translation>
             <numerusform>A client is being answered: results would be disturbed.</numerusform>
             <numerusform>%n clients are being answered: results would be disturbed.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>RaceVerdict</name>
+    <message numerus="yes">
+        <source>Identical output, %n token(s), {0} of {0} comparisons</source>
+        <translation>
+            <numerusform>Identical output, %n token, {0} of {0} comparisons</numerusform>
+            <numerusform>Identical output, %n tokens, {0} of {0} comparisons</numerusform>
         </translation>
     </message>
 </context>

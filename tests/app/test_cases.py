@@ -169,7 +169,7 @@ class Watched:
         (Transcript, "_on_scroll"),
         (Reply, "hear"),
         (Reply, "_save"),
-        (ChatScreen, "_on_reply_changed"),
+        (Transcript, "reply_changed"),
     )
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:

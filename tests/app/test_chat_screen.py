@@ -437,7 +437,7 @@ def test_tokens_turn_amber_then_red_and_turns_are_dropped_after_a_preview(
     assert loaded.chats.first_sent is None, "nothing is cut before it is agreed to"
     next(one for one in box.buttons() if one.text() == "Drop").click()
     wait(lambda: loaded.composer.can_submit)
-    assert loaded.dropped_bar.isVisible()
+    assert loaded.conversation.dropped_bar.isVisible()
     assert len(loaded.chats.path) == 4
 
 
@@ -569,12 +569,12 @@ def test_selecting_text_stops_following(loaded: ChatScreen, wait: Wait) -> None:
 
 
 def test_find_brings_up_each_message_with_the_words(long_chat: Transcript, loaded: ChatScreen, wait: Wait) -> None:
-    loaded.show_find()
+    loaded.find_bar.open()
     loaded.find_bar.words.setText("message 12")
-    loaded.find_next()
+    loaded.conversation.find_next()
     wait(lambda: long_chat.is_settled)
     assert loaded.find_bar.note.text() == "1 of 11"
-    loaded.find_next()
+    loaded.conversation.find_next()
     assert loaded.find_bar.note.text() == "2 of 11"
 
 
@@ -615,7 +615,7 @@ def test_theme_and_zoom_change_every_part(loaded: ChatScreen, engine: FakeEngine
     wait(lambda: last(loaded).height() > before)
     code = next(part for part in last(loaded).parts if isinstance(part, CodeCard))
     line = code.body.blockBoundingRect(code.body.document().firstBlock()).height()
-    assert code.body.height() >= line * (code.text.count("\n") + 1)  # nothing is cut off
+    wait(lambda: code.body.height() >= line * (code.text.count("\n") + 1))  # nothing is cut off
     assert loaded.composer.input.font().pointSizeF() == theme.font().pointSizeF()
     theme.set_scheme("dark")
     assert last(loaded).parts[0].palette().text().color() == theme.color("text")
@@ -648,3 +648,34 @@ def test_the_palette_and_the_menus_know_what_can_be_done(loaded: ChatScreen, wai
     assert loaded.composer.text == "Ask me"
     assert loaded.chats.chat is None
     assert isinstance(loaded.focusWidget(), QWidget)
+
+
+def test_the_scroll_bar_is_there_when_there_is_something_to_scroll_and_moves_nothing(
+    loaded: ChatScreen, engine: FakeEngine, wait: Wait
+) -> None:
+    engine.script = Script(pieces=("Short.",))
+    ask(loaded, wait)
+    bar = loaded.transcript.verticalScrollBar()
+    assert not bar.isVisible()
+
+    def edges() -> tuple[int, int]:
+        widget = last(loaded)
+        left = widget.mapTo(loaded, widget.rect().topLeft()).x()
+        return left, left + widget.width()
+
+    before = edges()
+    composer = loaded.composer
+    left = composer.mapTo(loaded, composer.rect().topLeft()).x()
+    assert before == (left, left + composer.width()), "what is written stands where it is read"
+    engine.script = Script(pieces=("A line.\n\n" * 60,))
+    ask(loaded, wait)
+    wait(bar.isVisible)
+    assert edges() == before
+
+
+def test_the_list_of_chats_grows_with_the_text(loaded: ChatScreen, wait: Wait) -> None:
+    before = loaded.list.width()
+    loaded.app.theme.set_zoom(120)
+    wait(lambda: loaded.list.width() > before)
+    loaded.app.theme.set_zoom(100)
+    wait(lambda: abs(loaded.list.width() - before) <= 2)

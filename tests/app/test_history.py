@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 from slipstream_app.history import MIGRATIONS, History, HistoryError, Problem, open_history
 from slipstream_app.messages import Attachment, Call, State
 from slipstream_app.models.chat_files import as_json, as_markdown, import_json
+from slipstream_app.models.chat_list import ChatList, Heading
 
 
 @pytest.fixture
@@ -207,3 +209,25 @@ def test_a_chat_whose_messages_have_no_parent_is_refused(history: History) -> No
     with pytest.raises(HistoryError, match="no place"):
         import_json(history, json.dumps(data))
     assert len(history.chats()) == 1
+
+
+def test_chats_stand_under_the_day_they_were_last_used(history: History, qapp: object) -> None:
+    now = datetime.datetime.now().replace(hour=12)
+    for days in (40, 20, 7, 3, 1, 0, 0):
+        chat = history.create_chat(f"{days} days ago")
+        at = (now - datetime.timedelta(days=days)).timestamp()
+        history._db.execute("UPDATE chats SET updated_s = ? WHERE id = ?", (at, chat))
+    rows = [row.age.name if isinstance(row, Heading) else row.title for row in ChatList(history).rows]
+    assert rows == [
+        *("TODAY", "0 days ago", "0 days ago", "YESTERDAY", "1 days ago", "WEEK", "3 days ago", "7 days ago"),
+        *("MONTH", "20 days ago", "OLDER", "40 days ago"),
+    ]
+
+
+def test_what_fails_is_undone_as_a_whole(history: History) -> None:
+    chat = history.create_chat("c")
+    asked = history.add(chat, None, "user", "q")
+    with pytest.raises(TypeError):
+        history.save(asked.id, text="new", trace={"tokens": object()})
+    assert history.message(asked.id).text == "q"
+    assert history.add(chat, asked.id, "assistant", "a").parent == asked.id, "it can be written to again"

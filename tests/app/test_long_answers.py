@@ -1,4 +1,4 @@
-"""A long answer when the theme changes: what is out of sight is let go first, and made anew a little at a time."""
+"""A long answer: what is out of sight is let go in calm, and comes last when the theme changes."""
 
 from __future__ import annotations
 
@@ -68,18 +68,31 @@ def test_what_is_far_from_the_view_is_let_go_and_comes_back_when_it_is_scrolled_
     assert [(part.y(), part.height()) for part in widget.parts] == places
 
 
-def test_few_widgets_meet_the_new_style(qtbot: QtBot, screen: ChatScreen) -> None:
+def test_what_is_out_of_sight_gets_new_colours_a_little_at_a_time(qtbot: QtBot, screen: ChatScreen) -> None:
     widget, theme = answer(screen), screen.app.theme
-    assert len(widget.parts) == 60
+    assert len(widget.parts) == len(widget._there) == 60
+    theme.set_scheme("light")
+    qtbot.waitUntil(lambda: not theme.restyling.is_running, timeout=60_000)
+    before = {part.palette().text().color().name() for part in widget._there}
+    heights = [part.height() for part in widget.parts]
+    theme.set_scheme("dark")
+    last, first = widget._there[-1], widget._there[0]
+    assert last.palette().text().color().name() == theme.css("text")
+    assert first.palette().text().color().name() in before
+    qtbot.waitUntil(lambda: not theme.restyling.is_running, timeout=60_000)
+    assert {part.palette().text().color().name() for part in widget._there} == {theme.css("text")}
+    assert [part.height() for part in widget.parts] == heights
+
+
+def test_few_widgets_meet_a_new_size(screen: ChatScreen) -> None:
+    widget, theme = answer(screen), screen.app.theme
     everything = len(QApplication.allWidgets())
     met: list[int] = []
-    theme.changed.connect(lambda: met.append(len(QApplication.allWidgets())))
-    theme.set_scheme("dark")
+    theme.resized.connect(lambda: met.append(len(QApplication.allWidgets())))
+    theme.set_zoom(120)
     assert met[0] < everything / 2
     assert is_thin(widget)
     assert any(not isinstance(part, Away) for part in widget.parts), "what is in sight stays"
-    qtbot.waitUntil(lambda: not any(isinstance(part, Away) and part.is_stale for part in widget.parts), timeout=60_000)
-    assert {part.palette().text().color().name() for part in widget._there} == {theme.css("text")}
 
 
 def test_what_is_selected_is_kept(screen: ChatScreen) -> None:

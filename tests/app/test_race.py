@@ -86,7 +86,7 @@ def test_an_identical_race_claims_its_speed_with_its_spread(
     run(qtbot, screen)
     assert screen.result is not None
     assert screen.result.race.verdict is Verdict.IDENTICAL
-    assert screen.verdict.grade.text() == "Identical output, 9 tokens, 2 of 2 comparisons"
+    assert screen.verdict.grade.text() == "Identical output, 9 token(s), 2 of 2 comparisons"
     assert "DSpark" in screen.verdict.sentence.text()
     assert "×" in screen.cards[Mode.DSPARK].against.value.text()
     assert screen.cards[Mode.DSPARK].badge.text() == "Fastest"
@@ -181,9 +181,9 @@ def test_the_replay_plays_the_recorded_times(
 ) -> None:
     engine.script = SAME
     run(qtbot, screen)
-    assert screen.replay is not None
-    assert [text for text, _ in screen.replay.at(screen.replay.seconds)] == ["abcdefghi"] * 2
-    firsts = [text for text, _ in screen.replay.at(0.0)]
+    assert screen.player.replay is not None
+    assert [text for text, _ in screen.player.replay.at(screen.player.replay.seconds)] == ["abcdefghi"] * 2
+    firsts = [text for text, _ in screen.player.replay.at(0.0)]
     assert firsts == ["a", "abc"]
     assert Replay(()).seconds == 0
     screen.verdict.replay.click()
@@ -199,7 +199,7 @@ def test_with_less_motion_the_replay_jumps(
     run(qtbot, screen)
     ready.settings.set("appearance/reduce_motion", True)
     screen.play()
-    assert "9 tokens after" in screen.cards[Mode.BASELINE].state.text()
+    assert "9 token(s) after" in screen.cards[Mode.BASELINE].state.text()
     assert screen.verdict.replay.text() == "Replay side by side"
 
 

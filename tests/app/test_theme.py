@@ -15,7 +15,7 @@ from slipstream_app.icons import icon
 from slipstream_app.theme import ACCENTS, DARK, LIGHT, NAMES, Theme, contrast
 
 GROUNDS = ("bg", "surface", "raised")
-WORDS = ("text", "muted", "accent", "ok", "warn", "bad", "draft", "ngram", "model", "plain")
+WORDS = ("text", "muted", "accent", "ok", "warn", "bad", "draft", "second", "ngram", "model", "plain")
 
 
 @pytest.mark.parametrize("values", [LIGHT, DARK], ids=["light", "dark"])

@@ -186,6 +186,21 @@ def _chat(studio: Studio) -> QWidget:
     return studio.window
 
 
+def _drawer(studio: Studio) -> QWidget:
+    """The parameters beside the chat."""
+    screen: Any = studio.window.screen_now
+    screen.drawers.toggle_parameters()
+    return studio.window
+
+
+def _empty(studio: Studio) -> QWidget:
+    """A new chat."""
+    screen: Any = studio.window.screen_now
+    screen.drawers.toggle_parameters()
+    screen.new_chat()
+    return studio.window
+
+
 def _models(studio: Studio) -> QWidget:
     """With pairs of every kind, whatever lies on this machine."""
     assert ModelsScreen.__init__.__kwdefaults__ is not None
@@ -269,6 +284,13 @@ def _telemetry(studio: Studio) -> QWidget:
     return studio.window
 
 
+def _history(studio: Studio) -> QWidget:
+    """Its last page."""
+    screen: Any = studio.window.screen_now
+    screen.sections.choose(2)
+    return studio.window
+
+
 def _race(studio: Studio) -> QWidget:
     machine.busy = lambda: None  # a picture is no measurement
     studio.window.go("race")
@@ -301,6 +323,20 @@ def _server(studio: Studio) -> QWidget:
     return studio.window
 
 
+def _requests(studio: Studio) -> QWidget:
+    """One of them chosen."""
+    screen: Any = studio.window.screen_now
+    screen.sections.choose(1)
+    screen.requests.view.selectRow(0)
+    return studio.window
+
+
+def _options(studio: Studio) -> QWidget:
+    screen: Any = studio.window.screen_now
+    screen.sections.choose(2)
+    return studio.window
+
+
 def _settings(studio: Studio) -> QWidget:
     studio.shell.open_settings("appearance")
     window = studio.shell._settings_window
@@ -327,12 +363,17 @@ def _recovery(studio: Studio) -> QWidget:
 SCENES: dict[str, Callable[[Studio], QWidget]] = {
     "welcome": _welcome,
     "chat": _chat,
+    "parameters": _drawer,
+    "empty": _empty,
     "models": _models,
     "offer": _offer,
     "training": _training,
     "telemetry": _telemetry,
+    "history": _history,
     "race": _race,
     "server": _server,
+    "requests": _requests,
+    "options": _options,
     "settings": _settings,
     "palette": _palette,
     "recovery": _recovery,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +70,7 @@ def open_choice(choice: PairChoice, desk: CacheDesk | None = None) -> Engine:
     from slipstream.types import Mode
 
     prepare()
+    _import_engine()
     parser = argparse.ArgumentParser()
     add_pair(parser)
     add_batch(parser)
@@ -79,6 +82,16 @@ def open_choice(choice: PairChoice, desk: CacheDesk | None = None) -> Engine:
             words += ["--drafter", name]
     engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH, Mode.MTP), cache_limits(), desk)
     return engine if choice.context is None else _Shortened(engine, choice.context)
+
+
+@cache
+def _import_engine() -> None:
+    """Once, before there is a model: what is imported stays for good, and looking through it for garbage stops every
+    thread for a tenth of a second. A model must not be among it, as it could not be freed again.
+    """
+    import slipstream.engine.engine  # pyright: ignore[reportUnusedImport] # noqa: F401
+
+    gc.freeze()
 
 
 def costs_of(engine: Engine) -> Costs | None:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from slipstream.types import Mode
 from slipstream_app.bridge.session import Session
 from slipstream_app.history import History
-from slipstream_app.messages import Attachment, Json, Message, State
+from slipstream_app.messages import Attachment, Message, State, title_of
 from slipstream_app.models import chat_prompt
 from slipstream_app.models.chat_count import TokenCount
 from slipstream_app.models.chat_parameters import Parameters
 from slipstream_app.models.chat_prompt import Prompter, Shortened
+from slipstream_app.models.chat_replies import Replies
 from slipstream_app.models.chat_reply import Reply
 from slipstream_app.models.chat_trash import ChatTrash
 from slipstream_app.models.chat_tree import Tree
+from slipstream_app.models.chat_values import ChatValues
 from slipstream_app.models.chat_verifications import Verifications
-
-TITLE = 60  # characters of the first question
 
 
 class Chats(QObject):
@@ -54,15 +53,16 @@ class Chats(QObject):
     ) -> None:
         """`base`: what new chats have where neither the model's own defaults nor the chat say otherwise."""
         super().__init__(parent)
-        self._base = base
         self._session = session
         self._history = history
         self._prompter = prompter
         self.chat: int | None = None
         self.title = ""
         self.tree = Tree()
-        self._state: dict[str, Any] = {}  # the chat's own values: parameters, what is no longer sent, open thoughts
-        self._replies: dict[int, Reply] = {}  # by message
+        self.values = ChatValues(session, history, base)
+        self._replies = Replies(session, history, prompter, self)
+        self._replies.changed.connect(self.reply_changed)
+        self._replies.ended.connect(self._on_reply_ended)
         self._verifications = Verifications(session, history, prompter, self)
         self._verifications.progressed.connect(self.verifying)
         self._verifications.judged.connect(self._on_judged)
@@ -79,7 +79,8 @@ class Chats(QObject):
     # Which chat is open.
 
     def new(self) -> None:
-        self.chat, self.title, self.tree, self._state = None, "", Tree(), {}
+        self.chat, self.title, self.tree = None, "", Tree()
+        self.values.open(None, {})
         self._was_opened()
 
     def open(self, chat: int) -> bool:
@@ -87,7 +88,8 @@ class Chats(QObject):
         row = self._history.chat(chat)
         if row is None:
             return False
-        self.chat, self.title, self._state = chat, row.title, dict(row.parameters)
+        self.chat, self.title = chat, row.title
+        self.values.open(chat, row.parameters)
         self.tree = Tree(self._history.messages(chat), row.leaf)
         self._was_opened()
         return True
@@ -111,52 +113,29 @@ class Chats(QObject):
     @property
     def reply(self) -> Reply | None:
         """The answer being written in the open chat."""
-        return next((reply for reply in self._replies.values() if reply.message.chat == self.chat), None)
+        return None if self.chat is None else self._replies.of_chat(self.chat)
 
     def reply_to(self, message: int) -> Reply | None:
-        return self._replies.get(message)
+        return self._replies.to(message)
 
     def is_running(self, chat: int) -> bool:
-        return any(reply.message.chat == chat for reply in self._replies.values())
+        return self._replies.of_chat(chat) is not None
 
     # Parameters.
 
     @property
     def parameters(self) -> Parameters:
-        return self.defaults.with_json(self._state.get("parameters", {}))
-
-    @property
-    def defaults(self) -> Parameters:
-        """Of the loaded model, as the user saved them."""
-        info = self._session.info
-        base = self._base()
-        return base if info is None else base.with_json(self._history.model_defaults(info.name))
+        return self.values.parameters
 
     def set_parameters(self, parameters: Parameters) -> None:
-        self._keep("parameters", parameters.changed(self.defaults))
+        self.values.set_parameters(parameters)
         self.parameters_changed.emit()
         self.count(self._draft)
 
     def save_defaults(self) -> None:
         """What this chat has becomes what new chats with the loaded model have."""
-        info = self._session.info
-        if info is not None:
-            self._history.set_model_defaults(info.name, self.parameters.changed(self._base()))
-            self._keep("parameters", {})
+        if self.values.save_defaults():
             self.parameters_changed.emit()
-
-    @property
-    def open_thoughts(self) -> bool:
-        """Whether thoughts are shown unfolded in this chat."""
-        return bool(self._state.get("open_thoughts", False))
-
-    def set_open_thoughts(self, is_open: bool) -> None:
-        self._keep("open_thoughts", is_open)
-
-    def _keep(self, name: str, value: object) -> None:
-        self._state[name] = value
-        if self.chat is not None:
-            self._history.set_parameters(self.chat, self._state)
 
     # Asking.
 
@@ -165,8 +144,9 @@ class Chats(QObject):
         if self._session.info is None or self.reply is not None or not (text.strip() or attachments):
             return False
         if self.chat is None:
-            title = _title(text) or attachments[0].name
-            self.chat, self.title = self._history.create_chat(title, self._state), title
+            title = title_of(text) or attachments[0].name
+            self.chat, self.title = self._history.create_chat(title, self.values.stored), title
+            self.values.chat = self.chat
         asked = self._history.add(self.chat, self.tree.leaf, "user", text, attachments=attachments)
         self.tree.add(asked)
         self._answer(asked.id)
@@ -187,7 +167,7 @@ class Chats(QObject):
         """A new chat that begins with the branch up to `message`."""
         path = self.tree.path(message)
         parent_ids = {one.id: one.parent for one in path}
-        parameters = {key: value for key, value in self._state.items() if key != "from"}
+        parameters = {key: value for key, value in self.values.stored.items() if key != "from"}
         chat = self._history.insert_chat(
             self.tr("{0} (branch)").format(self.title), parameters, path, max(parent_ids, default=None)
         )
@@ -203,7 +183,7 @@ class Chats(QObject):
             return False
         parameters = self.parameters
         if same_seed:
-            parameters = replace(parameters, seed=_seed(old))
+            parameters = replace(parameters, seed=old.seed)
         elif parameters.seed is not None:
             parameters = replace(parameters, seed=None)
         if mode is not None:
@@ -235,14 +215,10 @@ class Chats(QObject):
         message = self._history.add(self.chat, parent, "assistant", state=State.RUNNING, facts=facts)
         self.tree.add(message)
         path = self.sent(parent)
-        reply = self._new_reply(message, facts)
-        reply.start(
-            self._session,
-            self._prompter,
-            info,
-            lambda tokeniser: chat_prompt.prepare(tokeniser, path, asked, info.context),
+        self._replies.begin(
+            message, facts, info, lambda tokeniser: chat_prompt.prepare(tokeniser, path, asked, info.context)
         )
-        self._began(reply)
+        self._began(message.id)
 
     def can_resume(self, message: Message) -> bool:
         """Whether a stopped answer may go on. One that keeps to a schema may not: the grammar would begin anew."""
@@ -257,35 +233,27 @@ class Chats(QObject):
         old = self.tree[message]
         if info is None or self.reply is not None or not self.can_resume(old):
             return False
-        asked = replace(Parameters().with_json(old.facts.get("parameters", {})), seed=_seed(old))
+        asked = replace(Parameters().with_json(old.facts.get("parameters", {})), seed=old.seed)
         trace = self._history.trace(message)
         path = [*self._sent_before(old), old]
         kept = ("parameters", "from", "thought_s", "thought_tokens")
         facts = {key: old.facts[key] for key in kept if key in old.facts}
         self._history.save(message, state=State.RUNNING)
         self.tree.add(replace(old, state=State.RUNNING))
-        reply = self._new_reply(replace(old, state=State.RUNNING), facts)
-        reply.start(
-            self._session,
-            self._prompter,
+        self._replies.begin(
+            replace(old, state=State.RUNNING),
+            facts,
             info,
             lambda tokeniser: chat_prompt.resume(tokeniser, path, asked, info.context, trace),
             trace,
         )
-        self._began(reply)
+        self._began(message)
         return True
 
-    def _new_reply(self, message: Message, facts: Json) -> Reply:
-        reply = Reply(self._history, message, facts, self)
-        self._replies[message.id] = reply
-        reply.changed.connect(self._reply_changed)
-        reply.ended.connect(self._reply_ended)
-        return reply
-
-    def _began(self, reply: Reply) -> None:
+    def _began(self, message: int) -> None:
         self.path_changed.emit()
         self.list_changed.emit()
-        self.reply_began.emit(reply.message.id)
+        self.reply_began.emit(message)
 
     def stop(self) -> None:
         if (reply := self.reply) is not None:
@@ -293,25 +261,13 @@ class Chats(QObject):
 
     def stop_all(self) -> None:
         """The app ends: every answer is kept as it is."""
-        for reply in list(self._replies.values()):
-            reply.abandon()
+        self._replies.abandon_all()
         self._verifications.cancel_all()
         self._counting.rest()
         self._trash.rest()
 
-    @Slot()
-    def _reply_changed(self) -> None:
-        reply = self.sender()
-        assert isinstance(reply, Reply)
-        self.reply_changed.emit(reply.message.id)
-
-    @Slot()
-    def _reply_ended(self) -> None:
-        reply = self.sender()
-        assert isinstance(reply, Reply)
-        message = reply.message
-        del self._replies[message.id]
-        reply.deleteLater()
+    @Slot(object)
+    def _on_reply_ended(self, message: Message) -> None:
         if message.id in self.tree:
             self.tree.add(message)
         self.reply_ended.emit(message.id)
@@ -334,7 +290,7 @@ class Chats(QObject):
 
     def _from(self, leaf: int | None = None) -> int | None:
         """The first message that is sent, where earlier ones were dropped."""
-        begin = self._state.get("from")
+        begin = self.values.first_sent
         return begin if any(message.id == begin for message in self.tree.path(leaf)) else None
 
     @property
@@ -343,11 +299,11 @@ class Chats(QObject):
 
     def sent(self, leaf: int | None = None) -> list[Message]:
         """The part of a branch that the model is given."""
-        return _since(self.tree.path(leaf), self._from(leaf)) if self.tree.leaf is not None else []
+        return self.tree.path(leaf, begin=self._from(leaf)) if self.tree.leaf is not None else []
 
     def _sent_before(self, message: Message) -> list[Message]:
         """What an answer was given."""
-        return _since(self.tree.path(message.parent), message.facts.get("from")) if message.parent else []
+        return self.tree.path(message.parent, begin=message.facts.get("from")) if message.parent else []
 
     def count(self, draft: Message | None) -> None:
         """Count the tokens of what would be sent, soon; `counted` comes."""
@@ -374,13 +330,13 @@ class Chats(QObject):
         path = self.path
         dropped = set(shortened.dropped)
         begin = next((message.id for message in path if message.id not in dropped and message in self.sent()), None)
-        self._keep("from", begin)
+        self.values.keep("from", begin)
         self.path_changed.emit()
         self.count(self._draft)
 
     def send_all(self) -> None:
         """Send dropped turns again."""
-        self._keep("from", None)
+        self.values.keep("from", None)
         self.path_changed.emit()
         self.count(self._draft)
 
@@ -427,7 +383,7 @@ class Chats(QObject):
         row = self._history.chat(chat)
         if row is None:
             return
-        for reply in [reply for reply in self._replies.values() if reply.message.chat == chat]:
+        if (reply := self._replies.of_chat(chat)) is not None:
             reply.stop()
         self._trash.delete(chat)
         if chat == self.chat:
@@ -438,18 +394,3 @@ class Chats(QObject):
         if (chat := self._trash.undo()) is not None:
             self.open(chat)
             self.delete_settled.emit()
-
-
-def _title(text: str) -> str:
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= TITLE else line[: TITLE - 1].rstrip() + "…"
-
-
-def _seed(message: Message) -> int | None:
-    seed: object = message.facts.get("options", {}).get("seed")
-    return seed if isinstance(seed, int) else None
-
-
-def _since(path: list[Message], begin: int | None) -> list[Message]:
-    at = next((at for at, message in enumerate(path) if message.id == begin), 0)
-    return path[at:]

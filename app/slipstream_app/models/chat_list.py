@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from math import inf
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
@@ -69,11 +70,13 @@ class ChatList(QAbstractListModel):
         return [Entry(hit.chat, hit.title, hit.snippet, hit.message) for hit in hits]
 
     def _by_day(self) -> list[Row]:
-        today = datetime.date.today()
+        ages = _ages(datetime.date.today())
         rows: list[Row] = []
+        begin_s, age = next(ages)
         last: Age | None = None
-        for chat in self._history.chats():
-            age = _age((today - datetime.date.fromtimestamp(chat.updated_s)).days)
+        for chat in self._history.chats():  # newest first
+            while chat.updated_s < begin_s:
+                begin_s, age = next(ages)
             if age is not last:
                 rows.append(Heading(age))
             last = age
@@ -126,8 +129,9 @@ class ChatList(QAbstractListModel):
         return words[age]
 
 
-def _age(days: int) -> Age:
-    for limit, age in ((0, Age.TODAY), (1, Age.YESTERDAY), (7, Age.WEEK), (30, Age.MONTH)):
-        if days <= limit:
-            return age
-    return Age.OLDER
+def _ages(today: datetime.date) -> Iterator[tuple[float, Age]]:
+    """When each began, the latest first."""
+    for days, age in ((0, Age.TODAY), (1, Age.YESTERDAY), (7, Age.WEEK), (30, Age.MONTH)):
+        begin = datetime.datetime.combine(today - datetime.timedelta(days=days), datetime.time.min)
+        yield begin.timestamp(), age
+    yield -inf, Age.OLDER

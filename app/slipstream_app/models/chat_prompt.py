@@ -11,12 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from slipstream.engine.text import Detokeniser
 from slipstream.errors import ContextFull, InvalidRequest, SlipstreamError
 from slipstream.types import ModelInfo, Options
-from slipstream_app.highlight import lexer_for
 from slipstream_app.messages import Call, Json, Message
 from slipstream_app.models.chat_parameters import Parameters
 
@@ -67,12 +66,6 @@ class Prompter(QObject):
         ticket = next(_tickets)
         self._thread.submit(self._run, ticket, info, work)
         return ticket
-
-    @Slot()
-    def warm(self) -> None:
-        """Import what the first block of code needs, before the window's thread has to."""
-        if not self._is_closed:
-            self._thread.submit(lexer_for, "python")
 
     def close(self) -> None:
         if self._is_closed:

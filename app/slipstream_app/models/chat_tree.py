@@ -35,14 +35,14 @@ class Tree:
     def __contains__(self, message: int) -> bool:
         return message in self._messages
 
-    def path(self, leaf: int | None = None) -> list[Message]:
-        """From the first message to `leaf`, or to the one that is shown."""
+    def path(self, leaf: int | None = None, *, begin: int | None = None) -> list[Message]:
+        """From the first message, or from `begin` where that is on the way, to `leaf`, or to the one that is shown."""
         out: list[Message] = []
         at = self.leaf if leaf is None else leaf
         while at is not None:
             message = self._messages[at]
             out.append(message)
-            at = message.parent
+            at = message.parent if message.id != begin else None
         return out[::-1]
 
     def siblings(self, message: int) -> list[int]:

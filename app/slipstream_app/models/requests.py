@@ -77,6 +77,8 @@ class RequestTable(QAbstractTableModel):
         return 0 if parent.isValid() else 8
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole:
+            return _side(section)
         if orientation != Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
             return None
         return (
@@ -100,8 +102,8 @@ class RequestTable(QAbstractTableModel):
             if role == Qt.ItemDataRole.AccessibleTextRole:
                 return f"{self.headerData(column, Qt.Orientation.Horizontal)}: {text}"
             return text
-        if role == Qt.ItemDataRole.TextAlignmentRole and column in (PROMPT, CACHED, OUT, TPS):
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _side(column)
         if role == Qt.ItemDataRole.ToolTipRole and record.error:
             return record.error
         return None
@@ -132,6 +134,12 @@ class RequestTable(QAbstractTableModel):
         if record.error:
             return f"{record.status}, {record.reason}"
         return str(record.status)
+
+
+def _side(column: int) -> Qt.AlignmentFlag:
+    """Figures to the right, under their heads."""
+    is_figure = column in (PROMPT, CACHED, OUT, TPS)
+    return (Qt.AlignmentFlag.AlignRight if is_figure else Qt.AlignmentFlag.AlignLeft) | Qt.AlignmentFlag.AlignVCenter
 
 
 def short(count: int) -> str:

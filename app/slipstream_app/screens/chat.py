@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
 from slipstream.events import Status
 from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.history import Problem
-from slipstream_app.messages import Hit, Message, State
+from slipstream_app.messages import Hit
 from slipstream_app.models import chat_defaults
 from slipstream_app.models.chat import Chats
 from slipstream_app.models.chat_defaults import ChatDefaults
@@ -23,19 +23,16 @@ from slipstream_app.screens.base import AppContext, Entry, Screen
 from slipstream_app.screens.chat_asks import MessageAsks
 from slipstream_app.screens.chat_exchange import ChatExchange
 from slipstream_app.screens.chat_why import WhySpeed
-from slipstream_app.theme import L, S
+from slipstream_app.screens.conversation import Conversation
 from slipstream_app.widgets.banner import Banner, Kind
-from slipstream_app.widgets.chat_bars import FindBar, OfferBar
+from slipstream_app.widgets.chat_bars import OfferBar
 from slipstream_app.widgets.chat_drawers import ChatDrawers
-from slipstream_app.widgets.chat_start import ChatStart
 from slipstream_app.widgets.composer import Composer
 from slipstream_app.widgets.drop_turns import DropTurns
 from slipstream_app.widgets.sessions_list import SessionsList
-from slipstream_app.widgets.shown import Shown
-from slipstream_app.widgets.transcript import Transcript
+from slipstream_app.widgets.text_column import TextColumn
 
 LIST_WIDTH = 220
-WARM_MS = 1500  # after the screen is there, with the window long shown
 NARROW = 760  # below, the list of chats is hidden while the drawer is open
 
 
@@ -49,9 +46,13 @@ class ChatScreen(Screen):
         self.defaults = ChatDefaults(app.session, app.settings, app.speedups)
         self.chats = Chats(app.session, app.history, self.prompter, self, base=self.defaults.parameters)
         self.list_model = ChatList(app.history, self)
-        self.list = SessionsList(theme, self.list_model)
-        self.transcript = Transcript(theme)
-        self.start = ChatStart(theme)
+        # Made where they stay: a widget that moves is styled anew, with all that is in it.
+        self.splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        self.list = SessionsList(theme, self.list_model, self.splitter)
+        self._centre = QWidget(self.splitter)
+        self.conversation = Conversation(theme, self.chats, app.session, app.settings, self._centre)
+        self.transcript, self.find_bar = self.conversation.transcript, self.conversation.find_bar
+        self.start = self.conversation.start
         self.composer = Composer(theme)
         self.drawers = ChatDrawers(theme, app.bus, app.telemetry)
         self._is_closed = False
@@ -65,38 +66,26 @@ class ChatScreen(Screen):
         self._on_opened()
         self._say_problem()
         self.chats.expire(app.settings.number("chat/keep_days"))
-        QTimer.singleShot(WARM_MS, self.prompter.warm)
 
     # Its parts.
 
     def _lay_out(self) -> None:
         theme = self.app.theme
-        self.stack = QStackedWidget()
-        self.stack.addWidget(self.transcript)
-        self.stack.addWidget(self.start)
-        self.find_bar = FindBar(theme)
-        self.dropped_bar = OfferBar(theme, "bar", self.tr("Send all again"))
         self.undo_bar = OfferBar(theme, "card", self.tr("Undo"), is_primary=True)
-        centre = QWidget()
-        column = QVBoxLayout(centre)
+        column = QVBoxLayout(self._centre)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self.find_bar)
-        column.addWidget(self.dropped_bar)
-        column.addWidget(self.stack, 1)
-        foot = QVBoxLayout()
-        foot.setContentsMargins(L, S, L, L)
-        foot.setSpacing(S)
-        foot.addWidget(self.undo_bar)
-        foot.addWidget(self.composer)
-        column.addLayout(foot)
-        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        column.addWidget(self.conversation, 1)
+        foot = TextColumn(theme)
+        foot.body.addWidget(self.undo_bar)
+        foot.body.addWidget(self.composer)
+        column.addWidget(foot)
         self.splitter.setHandleWidth(1)
-        self.splitter.addWidget(self.list)
-        self.splitter.addWidget(centre)
         self.splitter.setStretchFactor(1, 1)
         self.splitter.setCollapsible(1, False)
-        self.splitter.setSizes([theme.px(LIST_WIDTH), 2000])
+        self._zoom = theme.zoom
+        self._widen_list()
+        theme.resized.connect(self._widen_list)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
@@ -105,22 +94,18 @@ class ChatScreen(Screen):
 
     def _connect(self) -> None:
         app, chats = self.app, self.chats
-        self.find_bar.next_asked.connect(self.find_next)
-        self.dropped_bar.accepted.connect(chats.send_all)
         self.undo_bar.accepted.connect(chats.undo_delete)
         app.bus.status_changed.connect(self._on_status)
         app.settings.changed.connect(self._on_setting)
         chats.opened.connect(self._on_opened)
-        chats.path_changed.connect(self._show_path)
+        chats.path_changed.connect(self._refresh)
         chats.reply_began.connect(self._on_reply_began)
-        chats.reply_changed.connect(self._on_reply_changed)
-        chats.reply_ended.connect(self._on_reply_ended)
+        chats.reply_ended.connect(self._refresh)
         chats.list_changed.connect(self._on_list)
         chats.parameters_changed.connect(self._on_parameters)
         chats.counted.connect(self._on_counted)
         chats.shortened.connect(self._on_shortened)
         chats.refused.connect(self._on_refused)
-        chats.verifying.connect(self._on_verifying)
         chats.verified.connect(self._on_verified)
         chats.deleted.connect(self._on_deleted)
         chats.delete_settled.connect(self.undo_bar.hide)
@@ -172,7 +157,7 @@ class ChatScreen(Screen):
         }
         if self.chats.chat is not None:
             found |= {"chat.export": self.export_current, "chat.delete": self.delete_current}
-            found |= {"chat.find": self.show_find, "chat.find_next": self.find_next}
+            found |= {"chat.find": self.find_bar.open, "chat.find_next": self.conversation.find_next}
         if is_running:
             found["chat.stop"] = self.chats.stop
         if answers:
@@ -216,55 +201,15 @@ class ChatScreen(Screen):
 
     # What is shown.
 
-    def _all_shown(self) -> list[Shown]:
-        """Every message of the branch but the tools' results, which stand in the cards of their calls."""
-        path = self.chats.path
-        results = {str(one.facts.get("call_id")): one.text for one in path if one.role == "tool"}
-        can_ask = self.app.session.info is not None and self.chats.reply is None
-        first_sent, open_thoughts, detail = self.chats.first_sent, self.chats.open_thoughts, self.app.settings.detail
-        is_dropped = first_sent is not None
-        out: list[Shown] = []
-        for message in path:
-            is_dropped = is_dropped and message.id != first_sent
-            if message.role == "tool":
-                continue
-            shown = Shown(
-                message,
-                self.chats.tree.place(message.id),
-                results if message.calls else {},
-                can_resume=can_ask and self.chats.can_resume(message),
-                can_verify=bool(message.facts.get("timings", {}).get("output_tokens")),
-                open_thoughts=open_thoughts,
-                is_dropped=is_dropped,
-                detail=detail,
-            )
-            out.append(shown)
-        return out
-
-    def _shown(self, message: int) -> Shown | None:
-        """None when it is not on the branch."""
-        return next((shown for shown in self._all_shown() if shown.message.id == message), None)
-
     @Slot()
     def _on_opened(self) -> None:
         self.asks.cancel_edit()
-        self.transcript.clear()
+        self.composer.set_count(None)  # of the chat before
         self.list.show_current(self.chats.chat)
-        self._show_path()
-        self.transcript.follow()
-        self.find_bar.hide()
-
-    @Slot()
-    def _show_path(self) -> None:
-        shown = self._all_shown()
-        self.transcript.set_messages(shown, self.chats.reply_to)
-        self.stack.setCurrentWidget(self.transcript if shown else self.start)
-        dropped = sum(one.is_dropped for one in shown)
-        self.dropped_bar.setVisible(dropped > 0)
-        self.dropped_bar.words.say(self.tr("The first %n message(s) are no longer sent to the model.", None, dropped))
         self._refresh()
 
-    def _refresh(self) -> None:
+    @Slot()
+    def _refresh(self, *_: object) -> None:
         self.composer.set_running(self.chats.reply is not None)
         self.composer.set_may_send(self.app.session.info is not None)
         self.commands_changed.emit()
@@ -278,7 +223,8 @@ class ChatScreen(Screen):
         if self._had_model != (self.app.session.info is not None):
             self._had_model = self.app.session.info is not None
             self._on_parameters()
-            self._show_path()
+            self.conversation.show_path()
+            self._refresh()
             self._on_draft()
 
     _had_model = False
@@ -300,7 +246,7 @@ class ChatScreen(Screen):
             case "chat/return_sends":
                 self.composer.set_return_sends(self.app.settings.flag(key))
             case "general/detail":
-                self._show_path()
+                self.conversation.show_path()
             case _ if key in chat_defaults.KEYS:
                 self._on_parameters()
             case _:
@@ -338,28 +284,6 @@ class ChatScreen(Screen):
         self.list.show_current(self.chats.chat)
         self._refresh()
 
-    @Slot(int)
-    def _on_reply_changed(self, message: int) -> None:
-        self.transcript.reply_changed(message)
-
-    @Slot(int)
-    def _on_reply_ended(self, message: int) -> None:
-        if message in self.chats.tree:
-            if (shown := self._shown(message)) is not None:
-                self.transcript.reply_ended(shown)
-            self._announce(self.chats.tree[message])
-            self._show_path()
-        self._refresh()
-
-    def _announce(self, message: Message) -> None:
-        """For VoiceOver: that it is finished, not each token."""
-        tokens = int(message.facts.get("timings", {}).get("output_tokens", 0))
-        words = {
-            State.DONE: self.tr("Reply finished, %n token(s)", None, tokens),
-            State.STOPPED: self.tr("Reply stopped"),
-        }.get(message.state, self.tr("Reply failed"))
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.transcript, words))
-
     @Slot()
     def _on_draft(self) -> None:
         self.chats.count(self.chats.draft(self.composer.text, self.composer.attachments))
@@ -383,18 +307,8 @@ class ChatScreen(Screen):
     def _on_refused(self, error: SlipstreamError) -> None:
         self.composer.say(error.message)
 
-    # Verifying.
-
-    @Slot(int, int, int)
-    def _on_verifying(self, message: int, done: int, total: int) -> None:
-        widget = self.transcript.widget_of(message)
-        if widget is not None:
-            widget.actions_row.set_verifying((done, total))
-
     @Slot(int, object)
     def _on_verified(self, message: int, outcome: object) -> None:
-        if (shown := self._shown(message)) is not None:
-            self.transcript.update_message(shown)
         if isinstance(outcome, SlipstreamError):
             self.composer.say(outcome.message)
 
@@ -420,7 +334,7 @@ class ChatScreen(Screen):
 
     @Slot()
     def _on_parameters(self) -> None:
-        self.drawers.show_parameters(self.chats.parameters, self.chats.defaults, self.defaults.slower())
+        self.drawers.show_parameters(self.chats.parameters, self.chats.values.defaults, self.defaults.slower())
 
     @Slot()
     def _on_drawers(self) -> None:
@@ -449,24 +363,6 @@ class ChatScreen(Screen):
         self._on_list()
         self.chats.open(chat)
 
-    # Find.
-
-    def show_find(self) -> None:
-        self.find_bar.open()
-
-    @Slot()
-    def find_next(self) -> None:
-        if not self.find_bar.wanted:
-            self.show_find()
-            return
-        found = self.find_bar.next_in(self.chats.path)
-        if found is None:
-            return
-        self.transcript.show_message(found)
-        widget = self.transcript.widget_of(found)
-        if widget is not None:
-            widget.find_text(self.find_bar.wanted)
-
     # Keys and sizes.
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -483,6 +379,14 @@ class ChatScreen(Screen):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_list()
+
+    @Slot()
+    def _widen_list(self) -> None:
+        """It grows with the text, from its own width or from the one that it was given."""
+        theme = self.app.theme
+        wide = self.splitter.sizes()[0] * theme.zoom // self._zoom if self.splitter.isVisible() else 0
+        self._zoom = theme.zoom
+        self.splitter.setSizes([wide or theme.px(LIST_WIDTH), max(1, self.splitter.width() - wide) if wide else 2000])
 
     def _fit_list(self) -> None:
         is_narrow = self.width() < self.app.theme.px(NARROW + LIST_WIDTH)

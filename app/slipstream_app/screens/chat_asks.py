@@ -49,7 +49,7 @@ class MessageAsks(QObject):
             case Ask.RESULT, (str(call_id), str(text)):
                 chats.add_result(message, call_id, text)
             case Ask.THOUGHTS, bool(is_open):
-                chats.set_open_thoughts(is_open)
+                chats.values.set_open_thoughts(is_open)
             case _:
                 raise AssertionError(what)
 

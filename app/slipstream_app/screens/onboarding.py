@@ -29,7 +29,7 @@ from slipstream_app.models.suggest import Size, Suggestion, Sure, found_here, su
 from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.theme import XL, L, M, S
-from slipstream_app.widgets.panel import Words, wrapped
+from slipstream_app.widgets.panel import Words, unbroken, wrapped
 
 GB = 1e9
 MOST_WIDE = 1000  # pixels of the page; on a wide window it stands in the middle
@@ -57,6 +57,7 @@ class OnboardingScreen(Screen):
         )
         self.lead.setProperty("role", "muted")
         self._titles: list[QLabel] = []
+        self._notes: list[QWidget] = []  # under a choice each
         self._row = QHBoxLayout()
         self._row.setSpacing(L)
         self._row.addWidget(self._machine_card(), 1)
@@ -180,7 +181,8 @@ class OnboardingScreen(Screen):
         self._offers.append(what)
         self._list.addWidget(choice)
         words = wrapped(self.app.theme, note, "muted")
-        words.setContentsMargins(L + S, 0, 0, S)
+        self._notes.append(words)
+        self._indent(words)
         self._list.addWidget(words)
 
     def _look(self) -> None:
@@ -272,7 +274,7 @@ class OnboardingScreen(Screen):
         choice = self.app.session.choice
         if choice is not None and test.speedup is not None and test.is_same:
             self.app.speedups.record(choice.title, {Mode.AUTO.value: test.speedup})
-        self.result.setText(self._words(test))
+        self.result.setText(unbroken(self._words(test)))
         self._tend()
 
     def _words(self, test: SelfTest) -> str:
@@ -336,3 +338,9 @@ class OnboardingScreen(Screen):
         self.heading.setFont(theme.font(1.8, bold=True))
         for label in self._titles:
             label.setFont(theme.font(1.1, bold=True))
+        for words in self._notes:
+            self._indent(words)
+
+    def _indent(self, words: QWidget) -> None:
+        """Under the words of its button: right of the mark and of what the style sheet leaves between them."""
+        words.setContentsMargins(self.app.theme.px(14) + 2 + S, 0, 0, S)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from PySide6.QtCore import QElapsedTimer, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QSize, QTimer, Slot
 from PySide6.QtGui import QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFileDialog, QGridLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QGridLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
 from slipstream.events import Loading, Status
@@ -20,6 +20,7 @@ from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.models.conditions import Conditions
 from slipstream_app.models.conditions import read as read_conditions
 from slipstream_app.models.race import RacePlan, RaceResult, RaceRunner, Replay
+from slipstream_app.models.race_player import RacePlayer
 from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.theme import L, M
@@ -29,6 +30,7 @@ from slipstream_app.widgets.race_arm import RaceArm, arm_name
 from slipstream_app.widgets.race_setup import RaceSetup
 from slipstream_app.widgets.race_verdict import ROLES, RaceVerdict
 from slipstream_app.widgets.saving import save_text
+from slipstream_app.widgets.scrolling import Scrolling
 
 REPAINT_MS = 50
 ARM_WIDTH = 250  # at least, for one arm beside another
@@ -40,7 +42,6 @@ class RaceScreen(Screen):
     def __init__(self, app: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(app, parent)
         self.result: RaceResult | None = None
-        self.replay: Replay | None = None
         self._marks: list[str] = []
         self._others = 0  # requests that were not the race's while it ran
         self._outcome = ""  # of the race that ended without a verdict
@@ -55,9 +56,9 @@ class RaceScreen(Screen):
         self.runner.stopped.connect(self._on_stopped)
         self._paint = QTimer(self, singleShot=True, interval=REPAINT_MS)
         self._paint.timeout.connect(self._show_progress)
-        self._play = QTimer(self, interval=REPAINT_MS)
-        self._play.timeout.connect(self._on_play)
-        self._clock = QElapsedTimer()
+        self.player = RacePlayer(self)
+        self.player.stood_at.connect(self._show_replay)
+        self.player.ended.connect(self._on_replayed)
 
         self.setup = RaceSetup(app.theme)
         self.setup.changed.connect(self._tend)
@@ -95,15 +96,9 @@ class RaceScreen(Screen):
         column.addStretch(0)
         inside = QWidget()
         inside.setLayout(column)
-        area = QScrollArea()
-        area.setWidget(inside)
-        area.setWidgetResizable(True)
-        area.setFrameShape(QScrollArea.Shape.NoFrame)
-        area.setAccessibleName(self.title)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(area)
+        whole.addWidget(Scrolling(inside, self.title, margin=L))
 
     def _offer_arms(self) -> None:
         info = self.app.session.info
@@ -204,7 +199,7 @@ class RaceScreen(Screen):
         info = self.app.session.info
         if info is None or not self.setup.start.isEnabled():
             return
-        self._end_replay()
+        self.player.stop()
         self.result = None
         self._outcome = ""
         self.verdict.hide()
@@ -271,7 +266,7 @@ class RaceScreen(Screen):
             self._marks.append(f"{self._others} other requests ran during the race")
         marks = (*self._marks, *result.disturbances)
         self.result = result = replace(result, plan=replace(result.plan, marks=marks))
-        self.replay = Replay(result.last_trial)
+        self.player.replay = Replay(result.last_trial)
         for run in result.last_trial:
             self.cards[run.mode].show_text(run.answer.text)
         for arm in result.race.arms:
@@ -292,41 +287,24 @@ class RaceScreen(Screen):
 
     @Slot()
     def play(self) -> None:
-        """The last round's runs at their recorded pace, all at once."""
-        if self.replay is None or self.runner.is_running:
+        """The last round's runs at their recorded pace, all at once; again, to end it."""
+        if self.runner.is_running:
             return
-        if self._play.isActive():
-            self._end_replay()
-            return
-        if self.app.settings.flag("appearance/reduce_motion"):
-            self._show_replay(self.replay.seconds)
-            return
-        self._clock.start()
-        self.verdict.set_replaying(True)
-        self._play.start()
-        self._on_play()
+        if self.player.is_playing:
+            self.player.stop()
+        elif self.player.start(at_once=self.app.settings.flag("appearance/reduce_motion")):
+            self.verdict.set_replaying(True)
 
-    @Slot()
-    def _on_play(self) -> None:
-        assert self.replay is not None
-        seconds = self._clock.elapsed() / 1000
-        self._show_replay(seconds)
-        if seconds >= self.replay.seconds:
-            self._end_replay()
-
+    @Slot(float)
     def _show_replay(self, seconds: float) -> None:
-        assert self.replay is not None
-        for run, (text, tokens) in zip(self.replay.runs, self.replay.at(seconds), strict=True):
+        for run, text, tokens in self.player.at(seconds):
             shown = min(seconds, run.steps[-1].at_s if run.steps else 0.0)
             self.cards[run.mode].show_replay(text, tokens, shown)
         self._outcome = self.tr("Replay of separate runs: they did not run at the same time.")
         self.notice.say(self._outcome)
 
-    def _end_replay(self) -> None:
-        if self._play.isActive():
-            self._play.stop()
-            assert self.replay is not None
-            self._show_replay(self.replay.seconds)
+    @Slot()
+    def _on_replayed(self) -> None:
         self.verdict.set_replaying(False)
 
     # The report, and the winner.
@@ -381,9 +359,9 @@ class RaceScreen(Screen):
 
     @Slot()
     def _on_arm(self) -> None:
-        self._end_replay()
+        self.player.stop()
         self.verdict.hide()
-        self.result = self.replay = None
+        self.result = self.player.replay = None
         self._outcome = ""
         self._lay_cards()
         self._tend()
@@ -405,13 +383,13 @@ class RaceScreen(Screen):
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self._end_replay()
+        self.player.stop()
         self._paint.stop()
 
     def left(self) -> None:
-        self._end_replay()
+        self.player.stop()
         self._paint.stop()
 
     def closing(self) -> None:
-        self._end_replay()
+        self.player.stop()
         self.runner.close()

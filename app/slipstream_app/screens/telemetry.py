@@ -8,14 +8,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
-from PySide6.QtCore import QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QSize, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QGridLayout,
     QHBoxLayout,
-    QScrollArea,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -34,6 +33,7 @@ from slipstream_app.widgets.memory_panel import MemoryPanel
 from slipstream_app.widgets.panel import Words, button
 from slipstream_app.widgets.plots import CostChart, SpeedChart
 from slipstream_app.widgets.saving import save_text
+from slipstream_app.widgets.scrolling import Scrolling
 from slipstream_app.widgets.sections import Sections
 from slipstream_app.widgets.speed_tables import SessionTable, SpeedHistory, source_name
 from slipstream_app.widgets.speed_verdict import SpeedVerdict
@@ -85,10 +85,11 @@ class TelemetryScreen(Screen):
         self.pages = QStackedWidget()
         self.session_table = SessionTable()
         self.history = SpeedHistory(app.theme, app.speeds)
-        for page in (self._now_page(), self.session_table, self.history):
+        for page in (self._now_page(), _with_margin(self.session_table), _with_margin(self.history)):
             self.pages.addWidget(page)
+        bar.setContentsMargins(0, 0, L, 0)
         column = QVBoxLayout(self)
-        column.setContentsMargins(L, M, L, 0)
+        column.setContentsMargins(L, M, 0, 0)
         column.setSpacing(M)
         column.addLayout(bar)
         column.addWidget(self.pages, 1)
@@ -128,13 +129,8 @@ class TelemetryScreen(Screen):
         column.addWidget(self.calibration)
         column.addWidget(self.memory)
         column.addStretch(1)
-        self._now = area = QScrollArea()
-        area.setWidget(inside)
-        area.setWidgetResizable(True)
-        area.setFrameShape(QScrollArea.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setAccessibleName(self.tr("Now"))
-        return area
+        self._now = Scrolling(inside, self.tr("Now"), margin=L)
+        return self._now
 
     def _arrange(self) -> None:
         """Two columns of charts where there is room for them."""
@@ -313,3 +309,12 @@ class TelemetryScreen(Screen):
 
 def _clock(at_s: float) -> str:
     return datetime.fromtimestamp(at_s).strftime("%H:%M")
+
+
+def _with_margin(page: QWidget) -> QWidget:
+    """Beside the window's edge, at which the scroll bar of the first page stands."""
+    made = QWidget()
+    column = QVBoxLayout(made)
+    column.setContentsMargins(0, 0, L, 0)
+    column.addWidget(page)
+    return made

@@ -51,7 +51,7 @@ class AnswerActions(Part):
         top.addWidget(self.stats)
         top.addStretch(1)
         bottom = QHBoxLayout()
-        bottom.setContentsMargins(-6, 0, 0, 0)  # the icon stands under the text, not the button's edge
+        bottom.setContentsMargins(0, 0, 0, 0)
         bottom.setSpacing(0)
         for tool in (self.regenerate, self.other, self.copy, self.branch, self.why, self.verify, self.raw):
             bottom.addWidget(tool)

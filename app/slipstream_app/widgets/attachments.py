@@ -72,10 +72,6 @@ class Chip(QFrame):
     ) -> None:
         super().__init__(parent)
         self.setProperty("role", "chip")
-        self.setStyleSheet(
-            f'QFrame[role="chip"] {{ background: {theme.css("raised")}; border: 1px solid {theme.css("border")};'
-            f" border-radius: 6px; }}"
-        )
         name = Words(theme, attachment.name, scale=0.92)
         size = Words(theme, _size(len(attachment.text)), "muted", scale=0.92)
         row = QHBoxLayout(self)
@@ -105,7 +101,7 @@ class Chips(QWidget):
         self._can_remove = can_remove
         self._attachments: tuple[Attachment, ...] = ()
         self._chips: list[Chip] = []
-        theme.changed.connect(self.refresh_theme)
+        theme.resized.connect(self.refresh_theme)
 
     def set_attachments(self, attachments: Sequence[Attachment]) -> None:
         self._attachments = tuple(attachments)

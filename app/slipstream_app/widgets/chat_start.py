@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from slipstream.events import Empty, Faulted, Loading, Status
 from slipstream_app.theme import XL, L, M, S, Theme
@@ -105,16 +106,22 @@ class _Chip(QPushButton):
         self.setToolTip(prompt)
         self.kind = Words(theme, kind, bold=True)
         self.words = wrapped(theme, prompt, "muted")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(M, M, M, M)
-        column.addWidget(self.kind)
-        column.addWidget(self.words)
-        column.addStretch(1)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(M, M, M, M)
+        self._column.addWidget(self.kind)
+        self._column.addWidget(self.words)
+        self._column.addStretch(1)
         for label in (self.kind, self.words):
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        theme.changed.connect(self.refresh_theme)
-        self.refresh_theme()
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)  # as high as its neighbour
+        theme.resized.connect(self._fit)
 
     @Slot()
-    def refresh_theme(self) -> None:
-        self.setMinimumHeight(self._theme.px(92))
+    def _fit(self) -> None:
+        """All its words, whatever a button thinks that it needs."""
+        needed = self._column.totalHeightForWidth(self.width())
+        self.setMinimumHeight(max(self._theme.px(92), needed))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()

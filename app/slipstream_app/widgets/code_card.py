@@ -56,7 +56,7 @@ class CodeText(QPlainTextEdit):
         self.setUndoRedoEnabled(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setStyleSheet("background: transparent; border: 0;")
+        self.setProperty("role", "bare")
         self.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
@@ -116,7 +116,7 @@ class CodeCard(Part):
         row.addStretch(1)
         for tool in (self.wrap, self.copy, self.save):
             row.addWidget(tool)
-        theme.changed.connect(self.refresh_theme)
+        theme.resized.connect(self.refresh_theme)
         self.refresh_theme()
 
     def _tool(self, name: str, words: str) -> QToolButton:
@@ -192,5 +192,7 @@ class CodeCard(Part):
         self.body.setFont(self.theme.code_font())
         for tool in (self.wrap, self.copy, self.save):
             tool.setIconSize(QSize(self.theme.px(16), self.theme.px(16)))
+
+    def recolour(self) -> None:
         if self._highlighter is not None:
             self._highlighter.recolour(colours(self.theme))

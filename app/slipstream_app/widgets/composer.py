@@ -51,7 +51,7 @@ class Input(QPlainTextEdit):
         self.return_sends = True
         self._is_composing = False
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setStyleSheet("background: transparent; border: 0;")
+        self.setProperty("role", "bare")
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(2)
         self.setAcceptDrops(True)

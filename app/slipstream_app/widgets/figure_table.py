@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem
 
 
 class FigureTable(QTableWidget):
-    """The first column names the row."""
+    """The first columns, `naming` of them, name the row."""
 
-    def __init__(self, heads: Sequence[str], name: str) -> None:
+    def __init__(self, heads: Sequence[str], name: str, *, naming: int = 1) -> None:
+        self._naming = naming
         super().__init__(0, len(heads))
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         self.horizontalHeader().setHighlightSections(False)
@@ -25,7 +26,7 @@ class FigureTable(QTableWidget):
         self.setAccessibleName(name)
         for column, head in enumerate(heads):
             item = QTableWidgetItem(head)
-            item.setTextAlignment(_side(column))
+            item.setTextAlignment(self._side(column))
             self.setHorizontalHeaderItem(column, item)
 
     def show_rows(self, rows: Sequence[tuple[str, ...]]) -> None:
@@ -35,17 +36,22 @@ class FigureTable(QTableWidget):
                 item = self.item(row, column)
                 if item is None:
                     item = QTableWidgetItem()
-                    item.setTextAlignment(_side(column))
+                    item.setTextAlignment(self._side(column))
                     self.setItem(row, column, item)
                 if item.text() != text:
                     item.setText(text)
+
+    def _side(self, column: int) -> Qt.AlignmentFlag:
+        side = Qt.AlignmentFlag.AlignLeft if column < self._naming else Qt.AlignmentFlag.AlignRight
+        return side | Qt.AlignmentFlag.AlignVCenter
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Rows grow with the text."""
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.FontChange:
+            self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() * 7 // 4)
 
 
 def number_text(value: float | None, form: str) -> str:
     """A dash for what there is nothing of."""
     return "–" if value is None else form.format(value)
-
-
-def _side(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter

@@ -64,7 +64,7 @@ class _PeakDelegate(QStyledItemDelegate):
         area = QRectF(option.rect)  # pyright: ignore[reportAttributeAccessIssue]
         if is_chosen:
             painter.fillRect(area, theme.color("accent"))
-        area.adjust(6, 4, -6, -3)
+        area.adjust(9, 4, -9, -3)  # under the words of the head
         high = theme.px(9)
         bar = QRectF(area.left(), area.top(), area.width(), high)
         paint_bar(painter, theme, bar, parts_of(fit, ("", "", "", "")), fit.limit)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from slipstream_app.icons import icon
+from slipstream_app.restyling import restyle
 from slipstream_app.theme import L, M, S, Theme
+
+_IN_FIGURES = re.compile(r"(?<=\w)/(?=s\b)|(?<=\d)–(?=\d)")
+_BEFORE_UNITS = re.compile(r"(?<=\d) (?=(?:tok/|tok\u2060/|[kMGT]?B\b|ms\b|s\b|h\b|%|×))")
 
 
 def set_role(widget: QWidget, role: str) -> None:
     """Give a widget another role after it was shown."""
     if widget.property("role") != role:
         widget.setProperty("role", role)
-        widget.style().unpolish(widget)
-        widget.style().polish(widget)
+        restyle(widget)
 
 
 def button(text: str, role: str = "", name: str = "") -> QPushButton:
@@ -43,23 +48,32 @@ def tool_button(theme: Theme, name: str, text: str, words: str) -> QToolButton:
 
 
 class Words(QLabel):
-    """Plain text. `role` is muted, ok, warn, bad, or empty."""
+    """Plain text. `role` is muted, accent, ok, warn, bad, or empty."""
 
     def __init__(self, theme: Theme, text: str = "", role: str = "", *, scale: float = 1.0, bold: bool = False) -> None:
-        super().__init__(text)
+        super().__init__()
+        self._said = ""
         self._theme = theme
         self._scale = scale
         self._bold = bold
         self.setProperty("role", role)
         self.setTextFormat(Qt.TextFormat.PlainText)
-        theme.changed.connect(self.refresh_theme)
+        theme.resized.connect(self.refresh_theme)
         self.refresh_theme()
+        self.say(text)
 
     def say(self, text: str, role: str | None = None) -> None:
-        if text != self.text():
+        if text != self._said:
             self.setText(text)
         if role is not None:
             set_role(self, role)
+
+    def text(self) -> str:
+        return self._said
+
+    def setText(self, text: str) -> None:
+        self._said = text
+        super().setText(text)
 
     @Slot()
     def refresh_theme(self) -> None:
@@ -72,7 +86,10 @@ def wrapped(theme: Theme, text: str = "", role: str = "") -> Words:
 
 
 class _Wrapped(Words):
-    """Asks for no more than a line at the least: Qt's own guess grows tall where there is little room."""
+    """Asks for no more than a line at the least: Qt's own guess grows tall where there is little room.
+
+    Figures stay whole: no line ends in "tok/", within a range or before a unit.
+    """
 
     def __init__(self, theme: Theme, text: str, role: str) -> None:
         super().__init__(theme, text, role)
@@ -81,8 +98,21 @@ class _Wrapped(Words):
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
+    def setText(self, text: str) -> None:
+        super().setText(text)
+        if (
+            not self.textInteractionFlags() & Qt.TextInteractionFlag.TextSelectableByMouse
+        ):  # what is copied is as it was
+            QLabel.setText(self, unbroken(text))
+
     def minimumSizeHint(self) -> QSize:
         return QSize(60, self.fontMetrics().height())
+
+
+def unbroken(text: str) -> str:
+    """With a word joiner or a hard space where a line must not end."""
+    text = _IN_FIGURES.sub("\u2060\\g<0>\u2060", text)
+    return _BEFORE_UNITS.sub("\u00a0", text)
 
 
 class Panel(QFrame):
@@ -123,7 +153,7 @@ class Figure(QWidget):
         column.addWidget(self.value)
         column.addWidget(self.name)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        theme.changed.connect(self.refresh_theme)
+        theme.resized.connect(self.refresh_theme)
         self.refresh_theme()
 
     def set(self, text: str, *, is_stale: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import (
     QComboBox,
@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
-    QScrollArea,
     QSpinBox,
     QToolButton,
     QVBoxLayout,
@@ -28,7 +27,9 @@ from slipstream_app.icons import icon
 from slipstream_app.models.chat_parameters import PRESETS, Parameters, parse_schema, parse_tools
 from slipstream_app.theme import XS, L, M, S, Theme
 from slipstream_app.widgets.panel import Words, button, wrapped
+from slipstream_app.widgets.scrolling import Scrolling
 
+SHORT_WIDTH = 120
 EDIT_MS = 400  # after the last key, a text is taken over
 _MODES = (Mode.AUTO, Mode.DSPARK, Mode.DFLASH, Mode.MTP, Mode.LOOKUP, Mode.BASELINE)
 
@@ -41,8 +42,7 @@ class _Row(QWidget):
     def __init__(self, theme: Theme, name: str, control: QWidget, help_: str) -> None:
         super().__init__()
         self.control = control
-        self.dot = Words(theme, "●", scale=0.7)
-        self.dot.setStyleSheet(f"color: {theme.css('accent')};")
+        self.dot = Words(theme, "●", "accent", scale=0.7)
         self.dot.setAccessibleName(self.tr("changed"))
         label = Words(theme, name)
         label.setToolTip(help_)
@@ -64,6 +64,9 @@ class _Row(QWidget):
         is_short = not isinstance(control, QPlainTextEdit)
         if is_short:
             head.addWidget(control)
+            self._theme = theme
+            theme.resized.connect(self._fit)
+            self._fit()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(XS)
@@ -71,6 +74,13 @@ class _Row(QWidget):
         if not is_short:
             column.addWidget(control)
         self.set_changed(False)
+
+    @Slot()
+    def _fit(self) -> None:
+        """Short ones are as wide as each other, but for one with long words."""
+        self.control.setMinimumWidth(self._theme.px(SHORT_WIDTH))
+        if isinstance(self.control, QLineEdit):  # it would take all that there is
+            self.control.setMaximumWidth(self._theme.px(SHORT_WIDTH))
 
     def set_changed(self, is_changed: bool) -> None:
         self.dot.setVisible(is_changed)
@@ -89,6 +99,7 @@ class ParametersDrawer(QFrame):
         self._value = Parameters()
         self._is_showing = False
         self._rows: dict[str, _Row] = {}
+        self._boxes: dict[QPlainTextEdit, int] = {}  # texts, and how many lines of them are seen
         self._setters: dict[str, Callable[[object], None]] = {}
         self.setProperty("role", "drawer")
         body = QWidget()
@@ -97,20 +108,14 @@ class ParametersDrawer(QFrame):
         self._column.setSpacing(M)
         self._add_head()
         self._add_controls()
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setAccessibleName(self.tr("Parameters"))
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(body)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scroll)
+        outer.addWidget(Scrolling(body, self.tr("Parameters")))
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(EDIT_MS)
         self._timer.timeout.connect(self._take_texts)
-        theme.changed.connect(self.refresh_theme)
+        theme.resized.connect(self.refresh_theme)
         self.refresh_theme()
         self.show_parameters(Parameters(), Parameters())
 
@@ -144,7 +149,6 @@ class ParametersDrawer(QFrame):
         self._number("min_p", self.tr("Min-p"), 0, 1, 0.01, self.tr("Only tokens at least so likely, against the best"))
         self.seed = QLineEdit()
         self.seed.setPlaceholderText(self.tr("new each time"))
-        self.seed.setMaximumWidth(self._theme.px(130))
         self.seed.textEdited.connect(self._edited)
         self._add("seed", self.tr("Seed"), self.seed, self.tr("The same seed gives the same answer"))
         self._setters["seed"] = lambda value: self.seed.setText("" if value is None else str(value))
@@ -224,7 +228,8 @@ class ParametersDrawer(QFrame):
     def _text(self, name: str, words: str, lines: int, help_: str) -> QPlainTextEdit:
         box = QPlainTextEdit()
         box.setTabChangesFocus(True)
-        box.setFixedHeight(self._theme.px(20 * lines + 12))
+        box.setProperty("role", "field")
+        self._boxes[box] = lines
         box.textChanged.connect(self._edited)
         self._setters[name] = lambda value: None if box.toPlainText() == value else box.setPlainText(str(value))
         self._add(name, words, box, help_)
@@ -320,13 +325,9 @@ class ParametersDrawer(QFrame):
     @Slot()
     def refresh_theme(self) -> None:
         theme = self._theme
-        self.setStyleSheet(
-            f'QFrame[role="drawer"] {{ background: {theme.css("bg")}; border: 0;'
-            f" border-left: 1px solid {theme.css('border')}; }}"
-        )
         for box in (self.schema, self.tools):
             box.setFont(theme.code_font())
+        for box, lines in self._boxes.items():
+            box.setFixedHeight(theme.px(20 * lines + 12))
         self.setFixedWidth(theme.px(300))
-        for row in self._rows.values():
-            row.dot.setStyleSheet(f"color: {theme.css('accent')};")
         self._column.setSpacing(theme.px(S))

@@ -60,7 +60,7 @@ class PlotChart(Chart):
     def __init__(self, theme: Theme, title: str, heads: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(theme, title, heads, parent)
         self.plot: pyqtgraph.PlotWidget | None = None
-        theme.changed.connect(self.recolour)
+        theme.resized.connect(self.recolour)
         self._column = QVBoxLayout(self.picture)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._skeleton = Words(theme, self.tr("Loading charts…"), "muted")

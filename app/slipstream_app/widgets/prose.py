@@ -51,11 +51,11 @@ class Prose(QTextBrowser):
         self.setOpenLinks(False)
         self.setUndoRedoEnabled(False)
         self.viewport().setAutoFillBackground(False)
-        self.setStyleSheet("background: transparent; border: 0;")
+        self.setProperty("role", "bare")
         self.document().setDocumentMargin(0)
         self.anchorClicked.connect(self._open)
         self.selectionChanged.connect(self._on_selection)
-        theme.changed.connect(self.refresh_theme)
+        theme.resized.connect(self.refresh_theme)
         self.setFont(theme.font())
         if text:
             self.set_text(text)
@@ -76,6 +76,7 @@ class Prose(QTextBrowser):
         if self._is_markdown:
             document.setMarkdown(without_images(self._text), _DIALECT)
             self._dress()
+            self.recolour()
         else:
             document.setPlainText(self._text)
         self._width = -1
@@ -109,21 +110,18 @@ class Prose(QTextBrowser):
         inline.setFontFamilies([code_font.family()])
         inline.setFontFixedPitch(True)
         inline.setProperty(QTextFormat.Property.FontPointSize, code_font.pointSizeF())
-        inline.setBackground(theme.color("raised"))
         cursor = QTextCursor(document)
         cursor.beginEditBlock()
         block = document.begin()
         while block.isValid():
             self._dress_block(block, cursor, gap)
-            for start, length in _fixed_pitch(block):
-                cursor.setPosition(start)
-                cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
-                cursor.mergeCharFormat(inline)
+            for start, length, found in _pieces(block):
+                if found.fontFixedPitch():
+                    _merge(cursor, start, length, inline)
             block = block.next()
         cursor.endEditBlock()
-        for frame in document.rootFrame().childFrames():
-            if isinstance(frame, QTextTable):
-                self._dress_table(frame)
+        for table in _tables(document):
+            self._dress_table(table)
 
     def _dress_block(self, block: QTextBlock, cursor: QTextCursor, gap: int) -> None:
         kept = block.blockFormat()
@@ -142,12 +140,6 @@ class Prose(QTextBrowser):
             heading.setFontWeight(QFont.Weight.DemiBold)
             cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor)
             cursor.mergeCharFormat(heading)
-        if kept.property(QTextFormat.Property.BlockQuoteLevel):
-            quiet = QTextCharFormat()
-            quiet.setForeground(self._theme.color("muted"))
-            cursor.setPosition(block.position())
-            cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor)
-            cursor.mergeCharFormat(quiet)
 
     def _dress_table(self, table: QTextTable) -> None:
         dress = table.format()
@@ -156,7 +148,6 @@ class Prose(QTextBrowser):
         dress.setBorder(1)
         dress.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
         dress.setBorderCollapse(True)
-        dress.setBorderBrush(self._theme.color("border"))
         dress.setTopMargin(0)
         dress.setBottomMargin(self._theme.px(4))
         table.setFormat(dress)
@@ -165,6 +156,34 @@ class Prose(QTextBrowser):
     def refresh_theme(self) -> None:
         self.setFont(self._theme.font())
         self._show()
+
+    def recolour(self) -> None:
+        """What has a colour of its own, in place: what is selected stays so."""
+        if not self._is_markdown:
+            return
+        document, theme = self.document(), self._theme
+        code, link, quiet = QTextCharFormat(), QTextCharFormat(), QTextCharFormat()
+        code.setBackground(theme.color("raised"))
+        link.setForeground(theme.color("accent"))
+        quiet.setForeground(theme.color("muted"))
+        cursor = QTextCursor(document)
+        cursor.beginEditBlock()
+        block = document.begin()
+        while block.isValid():
+            is_quote = bool(block.blockFormat().property(QTextFormat.Property.BlockQuoteLevel))
+            for start, length, found in _pieces(block):
+                if found.isAnchor():
+                    _merge(cursor, start, length, link)
+                elif is_quote:
+                    _merge(cursor, start, length, quiet)
+                if found.fontFixedPitch():
+                    _merge(cursor, start, length, code)
+            block = block.next()
+        cursor.endEditBlock()
+        for table in _tables(document):
+            dress = table.format()
+            dress.setBorderBrush(theme.color("border"))
+            table.setFormat(dress)
 
     @Slot(QUrl)
     def _open(self, url: QUrl) -> None:
@@ -183,13 +202,23 @@ class Prose(QTextBrowser):
         e.ignore()  # the transcript scrolls
 
 
-def _fixed_pitch(block: QTextBlock) -> list[tuple[int, int]]:
-    """Position and length of code inside a paragraph."""
-    found: list[tuple[int, int]] = []
+def _pieces(block: QTextBlock) -> list[tuple[int, int, QTextCharFormat]]:
+    """Position, length and format of each piece of one format. Values, since a merge may join the pieces themselves."""
+    found: list[tuple[int, int, QTextCharFormat]] = []
     at = block.begin()
     while not at.atEnd():
-        fragment = at.fragment()
-        if fragment.isValid() and fragment.charFormat().fontFixedPitch():
-            found.append((fragment.position(), fragment.length()))
+        piece = at.fragment()
+        if piece.isValid():
+            found.append((piece.position(), piece.length(), piece.charFormat()))
         at += 1
     return found
+
+
+def _merge(cursor: QTextCursor, start: int, length: int, made: QTextCharFormat) -> None:
+    cursor.setPosition(start)
+    cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
+    cursor.mergeCharFormat(made)
+
+
+def _tables(document: QTextDocument) -> list[QTextTable]:
+    return [frame for frame in document.rootFrame().childFrames() if isinstance(frame, QTextTable)]

@@ -18,8 +18,8 @@ COLOURS = {
     Mode.BASELINE: "plain",
     Mode.LOOKUP: "ngram",
     Mode.DSPARK: "draft",
-    Mode.DFLASH: "accent",
-    Mode.MTP: "draft",
+    Mode.DFLASH: "second",
+    Mode.MTP: "warn",
     Mode.AUTO: "ok",
 }
 NAMES = {
@@ -56,6 +56,7 @@ class RaceArm(Panel):
         self.text.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.text.setAccessibleName(self.tr("{0}: its answer").format(name))
         self.text.setTabChangesFocus(True)
+        self.text.document().setDocumentMargin(0)
         self.speed = Figure(theme, self.tr("tok/s"), "0000.0")
         self.against = Figure(theme, self.tr("against plain"), "00.00× (00.00–00.00)")
         self.against.hide()
@@ -69,8 +70,9 @@ class RaceArm(Panel):
         self.body.addWidget(self.state)
         self.body.addLayout(foot)
         self._shown = ""
-        theme.changed.connect(self._on_theme)
-        self._on_theme()
+        theme.resized.connect(self._on_resized)
+        self._on_resized()
+        self.recolour()
 
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(260), self.theme.px(250))
@@ -108,8 +110,8 @@ class RaceArm(Panel):
             {
                 ArmState.WAITING: self.tr("Waiting for its turn"),
                 ArmState.READING: self.tr("Reading the prompt"),
-                ArmState.WRITING: self.tr("{0} tokens").format(arm.tokens),
-                ArmState.ENDED: self.tr("{0} tokens, done").format(arm.tokens),
+                ArmState.WRITING: self.tr("%n token(s)", None, arm.tokens),
+                ArmState.ENDED: self.tr("%n token(s), done", None, arm.tokens),
             }[arm.state]
         )
         if arm.tps is not None:
@@ -129,10 +131,12 @@ class RaceArm(Panel):
 
     def show_replay(self, text: str, tokens: int, seconds: float) -> None:
         self.show_text(text)
-        self.state.say(self.tr("{0} tokens after {1} s").format(tokens, f"{seconds:.1f}"))
+        self.state.say(self.tr("%n token(s) after {0} s", None, tokens).format(f"{seconds:.1f}"))
 
     @Slot()
-    def _on_theme(self) -> None:
+    def _on_resized(self) -> None:
         self.text.setFont(self.theme.code_font(0.9))
-        # A line in the arm's colour, so that three of them are told apart at a glance; the name says it too.
+
+    def recolour(self) -> None:
+        """A line in the arm's colour, so that three of them are told apart at a glance; the name says it too."""
         self.setStyleSheet(f"RaceArm {{ border-top: 3px solid {self.theme.css(self.colour)}; }}")

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from slipstream.measure.prompts import DEFAULT, Question
 from slipstream.types import Mode, ModelInfo, Options
 from slipstream_app.models.race import RacePlan
-from slipstream_app.theme import XS, M, Theme
+from slipstream_app.theme import XS, M, S, Theme
 from slipstream_app.widgets.panel import Panel, Words, button, set_role
 from slipstream_app.widgets.race_arm import arm_name
 
@@ -57,7 +57,9 @@ class RaceSetup(Panel):
         self.start.clicked.connect(self.start_asked)
         self._arm_row = QHBoxLayout()
         self._arm_row.setSpacing(XS)
-        self._arm_row.addWidget(Words(theme, self.tr("Arms"), "muted", scale=0.9))
+        arms = Words(theme, self.tr("Arms"), "muted", scale=0.9)
+        arms.setContentsMargins(0, 0, S, 0)
+        self._arm_row.addWidget(arms)
         self._arm_row.addStretch(1)
         self._arm_row.addWidget(self.thinking)
         self._arm_row.addSpacing(M)
@@ -78,6 +80,7 @@ class RaceSetup(Panel):
         self.prompt.addItem(self.tr("My own…"), OWN)
         self.prompt.currentIndexChanged.connect(self._on_prompt)
         self.own = QPlainTextEdit()
+        self.own.setProperty("role", "field")
         self.own.setPlaceholderText(self.tr("What every arm is asked"))
         self.own.setAccessibleName(self.tr("Your own prompt"))
         self.own.setTabChangesFocus(True)

@@ -115,7 +115,8 @@ class RecoveryCard(QFrame):
         self._open(text, self.tr("Restart"), can_be_safe=True)
 
     def _open(self, text: str, first: str, *, can_be_safe: bool) -> None:
-        self.text.setText(text[:1].upper() + text[1:])
+        text = text[:1].upper() + text[1:]
+        self.text.setText(text if text.endswith((".", "!", "?")) else f"{text}.")
         self.reload.setText(first)
         self.safe.setVisible(can_be_safe)
         self.log.setPlainText("\n".join(self._log_lines()))

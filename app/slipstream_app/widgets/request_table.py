@@ -55,7 +55,14 @@ class RequestsView(QWidget):
         self._split = split
         self.view.selectionModel().currentRowChanged.connect(self._on_row)
         table.changed.connect(self._on_changed)
+        self._theme = theme
+        theme.resized.connect(self._fit_rows)
+        self._fit_rows()
         self.refresh()
+
+    @Slot()
+    def _fit_rows(self) -> None:
+        self.view.verticalHeader().setDefaultSectionSize(self._theme.px(30))
 
     @Slot(object)
     def _on_changed(self, _: object) -> None:

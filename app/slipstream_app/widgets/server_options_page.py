@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QS
 
 from slipstream_app.models.server_options import local_address, new_key
 from slipstream_app.settings import Settings
-from slipstream_app.theme import M, Theme
+from slipstream_app.theme import M, S, Theme
 from slipstream_app.widgets.panel import Panel, button, wrapped
 
 
@@ -56,6 +56,7 @@ class ServerOptionsPage(QScrollArea):
 
     def _lay_out(self, panel: Panel) -> None:
         key_row = QHBoxLayout()
+        key_row.setSpacing(S)
         for widget in (self.key, self.show_key, self.copy_key, self.make_key):
             key_row.addWidget(widget)
         form = QFormLayout()

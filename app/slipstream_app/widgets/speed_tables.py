@@ -64,7 +64,7 @@ class SpeedHistory(QWidget):
             self.tr("tok/s, slow tenth"),
             self.tr("Cached"),
         )
-        self.table = FigureTable(heads, self.tr("History by day and source"))
+        self.table = FigureTable(heads, self.tr("History by day and source"), naming=2)
         self.note = Words(theme, "", "muted")
         self.clear = button(self.tr("Clear…"), name=self.tr("Clear the history"))
         self.clear.clicked.connect(self._on_clear)
@@ -114,5 +114,6 @@ def source_name(source: str) -> str:
         "chat": QCoreApplication.translate("Sources", "Chat"),
         "race": QCoreApplication.translate("Sources", "Race"),
         "verify": QCoreApplication.translate("Sources", "Verify"),
+        "self-test": QCoreApplication.translate("Sources", "Self-test"),
         "client": QCoreApplication.translate("Sources", "API client"),
     }.get(source, source)

@@ -38,7 +38,7 @@ class StateLine(Part):
         column.setSpacing(XS)
         column.addLayout(row)
         column.addWidget(self.bar)
-        theme.changed.connect(self.refresh_theme)
+        theme.resized.connect(self.refresh_theme)
         self.refresh_theme()
 
     def show_state(self, shown: Shown) -> bool:
@@ -90,12 +90,7 @@ class StateLine(Part):
 
     @Slot()
     def refresh_theme(self) -> None:
-        theme = self.theme
-        self.bar.setFixedHeight(theme.px(6))
-        self.bar.setStyleSheet(
-            f"QProgressBar {{ background: {theme.css('raised')}; border: 0; border-radius: 3px; }}"
-            f"QProgressBar::chunk {{ background: {theme.css('accent')}; border-radius: 3px; }}"
-        )
+        self.bar.setFixedHeight(self.theme.px(6))
 
 
 def _sentence(text: str) -> str:

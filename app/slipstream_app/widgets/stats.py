@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QMouseEvent
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QHBoxLayout, QToolTip, QWidget
 
 from slipstream_app.messages import Json
 from slipstream_app.settings_table import Detail
-from slipstream_app.theme import XS, Theme
+from slipstream_app.theme import Theme
 from slipstream_app.widgets.panel import Words
 
 NAMES = {
@@ -31,10 +31,16 @@ class StatsStrip(QWidget):
         self._detail = Detail.STANDARD
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(XS)
+        self._fit()
+        theme.resized.connect(self._fit)
         self._labels: list[Words] = []
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAccessibleName(self.tr("Figures of this answer"))
+
+    @Slot()
+    def _fit(self) -> None:
+        """As a word's space, on both sides of a dot."""
+        self._row.setSpacing(QFontMetrics(self._theme.font(0.92)).horizontalAdvance(" "))
 
     def set_facts(self, facts: Json, detail: Detail = Detail.STANDARD) -> None:
         self._facts, self._detail = facts, detail

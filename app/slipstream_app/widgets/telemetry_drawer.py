@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from slipstream_app.bridge.bus import Bus
 from slipstream_app.models.telemetry import Telemetry
@@ -12,6 +12,7 @@ from slipstream_app.theme import L, M, Theme
 from slipstream_app.widgets.charts import PositionChart, RoundStrip
 from slipstream_app.widgets.live_figures import LiveFigures
 from slipstream_app.widgets.panel import Words, button, tool_button
+from slipstream_app.widgets.scrolling import Scrolling
 from slipstream_app.widgets.speed_verdict import SpeedVerdict
 
 REPAINT_MS = 250
@@ -52,19 +53,13 @@ class TelemetryDrawer(QFrame):
         for widget in (self.figures, self.verdict, self.strip, self.positions, self.all):
             column.addWidget(widget)
         column.addStretch(1)
-        area = QScrollArea()
-        area.setWidget(body)
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setAccessibleName(self.tr("Telemetry of chats"))
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(area)
+        outer.addWidget(Scrolling(body, self.tr("Telemetry of chats")))
         self._timer = QTimer(self, interval=REPAINT_MS)
         self._timer.timeout.connect(self._on_tick)
         bus.opened.connect(self._wake)
-        theme.changed.connect(self.refresh_theme)
+        theme.resized.connect(self.refresh_theme)
         self.refresh_theme()
 
     @property
@@ -109,9 +104,5 @@ class TelemetryDrawer(QFrame):
     @Slot()
     def refresh_theme(self) -> None:
         theme = self._theme
-        self.setStyleSheet(
-            f'QFrame[role="drawer"] {{ background: {theme.css("bg")}; border: 0;'
-            f" border-left: 1px solid {theme.css('border')}; }}"
-        )
         self.setFixedWidth(theme.px(WIDTH))
         self.figures.fit(theme.px(WIDTH) - 2 * L)

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from slipstream.errors import SlipstreamError
 from slipstream_app.models.training import Training, Trainings, Wanted
 from slipstream_app.models.training_forecast import Forecast
 from slipstream_app.models.training_progress import Stage
 from slipstream_app.models.work import Work
-from slipstream_app.theme import M, Theme
-from slipstream_app.widgets.panel import wrapped
+from slipstream_app.theme import Theme
+from slipstream_app.widgets.scrolling import CardColumn
 from slipstream_app.widgets.training_card import TrainingCard
 from slipstream_app.widgets.training_offer import TrainingOffer
 
 AskForecast = Callable[[int], Forecast]  # for so many conversations; off the main thread, may raise SlipstreamError
 
 
-class TrainingPage(QScrollArea):
+class TrainingPage(CardColumn):
     load_asked = Signal(object)  # Training, whose drafter is to be loaded
 
     def __init__(self, theme: Theme, trainings: Trainings, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        nothing = self.tr("No drafter is being made. Choose a model under On this machine, then Make a drafter.")
+        super().__init__(theme, self.tr("Drafters in the making"), nothing, parent)
         self._theme = theme
         self._trainings = trainings
         self._work = Work(self)
@@ -34,23 +35,6 @@ class TrainingPage(QScrollArea):
         self._wanted: Wanted | None = None
         self.offer: TrainingOffer | None = None
         self.cards: dict[str, TrainingCard] = {}
-        self.nothing = wrapped(
-            theme,
-            self.tr("No drafter is being made. Choose a model under On this machine, then Make a drafter."),
-            "muted",
-        )
-        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        inside = QWidget()
-        self._column = QVBoxLayout(inside)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(M)
-        self._column.addWidget(self.nothing)
-        self._column.addStretch(1)
-        self.setWidget(inside)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QScrollArea.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setAccessibleName(self.tr("Drafters in the making"))
         trainings.changed.connect(self._on_trainings)
         self._on_trainings()
 
@@ -70,18 +54,15 @@ class TrainingPage(QScrollArea):
         self.offer.asked.connect(self._on_ask)
         self.offer.agreed.connect(self._on_agreed)
         self.offer.declined.connect(self.withdraw)
-        self._column.insertWidget(0, self.offer)
-        self._tend()
+        self.put(self.offer, is_first=True)
         self._on_ask(self.offer.conversations)
 
     @Slot()
     def withdraw(self) -> None:
         self._ask_number += 1
         if self.offer is not None:
-            self._column.removeWidget(self.offer)
-            self.offer.deleteLater()
+            self.take(self.offer)
             self.offer = None
-            self._tend()
 
     @Slot(int)
     def _on_ask(self, conversations: int) -> None:
@@ -115,16 +96,14 @@ class TrainingPage(QScrollArea):
         for key, card in list(self.cards.items()):
             if now.get(key) is not card.training:
                 del self.cards[key]
-                self._column.removeWidget(card)
-                card.deleteLater()
+                self.take(card)
         for key, training in now.items():
             if key not in self.cards:
                 card = self.cards[key] = TrainingCard(self._theme, training)
                 card.start_asked.connect(self._on_start_asked)
                 card.cancelled.connect(self._on_cancelled)
                 card.load_asked.connect(self.load_asked)
-                self._column.insertWidget(self._column.count() - 1, card)
-        self._tend()
+                self.put(card)
 
     @Slot(object, bool)
     def _on_start_asked(self, training: Training, anyway: bool) -> None:
@@ -133,9 +112,6 @@ class TrainingPage(QScrollArea):
     @Slot(object)
     def _on_cancelled(self, training: Training) -> None:
         self._trainings.drop(training)
-
-    def _tend(self) -> None:
-        self.nothing.setVisible(self.offer is None and not self.cards)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -13,9 +13,10 @@ from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QWidget
 from slipstream_app.markdown import split
 from slipstream_app.messages import State
 from slipstream_app.models.chat_reply import Reply
-from slipstream_app.theme import XL, L, M, Theme
+from slipstream_app.theme import L, M, Theme
 from slipstream_app.widgets.message import MessageWidget
 from slipstream_app.widgets.shown import Shown
+from slipstream_app.widgets.text_column import column_width
 
 MAX_LIVE = 60  # message widgets
 FOLLOW_PX = 48  # so near the end, the view follows it
@@ -23,7 +24,6 @@ FRAME_MS = 40  # between two repaints of a running answer
 BEHIND_MS = 10  # between two frames while there is more to show
 SLICE_S = 0.008  # of building messages, between two looks at events
 THIN_MS = 1000  # of calm, after which long answers let go of what is far from the view
-MAX_TEXT_WIDTH = 860  # beyond, lines are too long to read
 
 
 @dataclass(slots=True)
@@ -47,10 +47,11 @@ class Transcript(QScrollArea):
         self._reply_of: Callable[[int], Reply | None] = lambda _: None
         self._follows = True
         self._is_placing = False
+        self._fitted = 0  # the width for which heights are known
         self._wanted: int | None = None  # a message to bring into view once the place of everything is known
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.setWidgetResizable(False)
         self._content = QWidget()
         self.setWidget(self._content)
@@ -70,8 +71,8 @@ class Transcript(QScrollArea):
         self._frame_timer.timeout.connect(self._repaint_running)
         self._frame_ms = FRAME_MS
         self._running: set[int] = set()  # messages with something new to show
-        theme.changing.connect(self._on_changing)
-        theme.changed.connect(self._on_theme)
+        theme.resizing.connect(self._on_resizing)
+        theme.resized.connect(self._on_theme)
 
     # What it shows.
 
@@ -168,7 +169,7 @@ class Transcript(QScrollArea):
 
     @property
     def text_width(self) -> int:
-        return max(200, min(self.viewport().width() - 2 * XL, self._theme.px(MAX_TEXT_WIDTH)))
+        return column_width(self._theme, self.width())
 
     def _estimate(self, shown: Shown) -> int:
         text = shown.message.text
@@ -189,7 +190,7 @@ class Transcript(QScrollArea):
         anchor = self._first_visible()
         offset = 0 if anchor is None else bar.value() - anchor.y
         width = self.viewport().width()
-        left = max(XL, (width - self.text_width) // 2)
+        left = (self.width() - self.text_width) // 2
         y = M
         for row in self._rows:
             row.y = y
@@ -336,7 +337,10 @@ class Transcript(QScrollArea):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._refit()
+        if self.text_width == self._fitted:  # the scroll bar came or went, or the height is another
+            self._place()
+        else:
+            self._refit()
 
     @Slot()
     def _thin(self) -> None:
@@ -352,7 +356,7 @@ class Transcript(QScrollArea):
                 return
 
     @Slot()
-    def _on_changing(self) -> None:
+    def _on_resizing(self) -> None:
         """Long answers keep what is in sight alone, and are made whole again a little at a time."""
         top = self.verticalScrollBar().value()
         for row in self._rows:
@@ -371,6 +375,7 @@ class Transcript(QScrollArea):
         self._refit()
 
     def _refit(self) -> None:
+        self._fitted = self.text_width
         for row in self._rows:
             if row.widget is None:
                 row.height = self._estimate(row.shown)

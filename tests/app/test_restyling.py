@@ -1,0 +1,213 @@
+"""New colours reach every widget, those in sight at once, and leave nothing of the old ones; sizes and fonts stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QProgressBar,
+    QPushButton,
+    QRadioButton,
+    QSlider,
+    QSpinBox,
+    QStackedWidget,
+    QTableWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from slipstream_app.theme import Theme
+from slipstream_app.widgets.code_card import CodeCard
+from slipstream_app.widgets.panel import Words, wrapped
+from slipstream_app.widgets.prose import Prose
+from slipstream_app.widgets.scrolling import Scrolling
+
+MARKDOWN = "Words with `code` and a [link](https://example.com).\n\n> A quote.\n\n| a | b |\n| - | - |\n| 1 | 2 |\n"
+
+
+def gallery(theme: Theme) -> QWidget:
+    """One of every kind that the style sheet names, and text with colours of its own."""
+    window = QWidget()
+    column = QVBoxLayout(window)
+    for role in ("card", "bar", "footer", "side", "drawer", "chip", "line"):
+        frame = QFrame()
+        frame.setProperty("role", role)
+        QVBoxLayout(frame).addWidget(QLabel(role))
+        column.addWidget(frame)
+    for role in ("", "muted", "accent", "ok", "warn", "bad"):
+        column.addWidget(Words(theme, role or "words", role, scale=1.2, bold=True))
+    for role in ("", "primary", "danger", "flat"):
+        push, tool = QPushButton(role), QToolButton()
+        push.setProperty("role", role)
+        tool.setProperty("role", role)
+        tool.setText(role)
+        column.addWidget(push)
+        column.addWidget(tool)
+    check, radio, bar, thin = QCheckBox("check"), QRadioButton("radio"), QProgressBar(), QProgressBar()
+    check.setChecked(True)
+    radio.setChecked(True)
+    thin.setProperty("role", "thin")
+    for each in (bar, thin):
+        each.setValue(40)
+    table = QTableWidget(1, 1)
+    table.setFixedHeight(60)
+    for made in (
+        check,
+        radio,
+        bar,
+        thin,
+        QLineEdit("line"),
+        QComboBox(),
+        QSpinBox(),
+        QSlider(),
+        QPlainTextEdit("text"),
+    ):
+        column.addWidget(made)
+    column.addWidget(table)
+    prose, card = Prose(theme, MARKDOWN), CodeCard(theme, "python")
+    card.set_text("def f(x):\n    return 'x'  # y\n", is_whole=True)
+    for part in (prose, card):
+        part.setFixedSize(300, part.fit(300))
+        column.addWidget(part)
+    window.resize(320, column.sizeHint().height())
+    return window
+
+
+@pytest.fixture
+def calm(qtbot: QtBot, theme: Theme) -> Iterator[Theme]:
+    theme.set_scheme("light")
+    yield theme
+    settle(qtbot, theme)
+
+
+def settle(qtbot: QtBot, theme: Theme) -> None:
+    qtbot.waitUntil(lambda: not theme.restyling.is_running, timeout=30_000)
+
+
+def picture(qtbot: QtBot, window: QWidget) -> QImage:
+    card = window.findChild(CodeCard)
+    assert card is not None and card._highlighter is not None
+    qtbot.waitUntil(lambda: not card._highlighter.is_reading, timeout=10_000)  # type: ignore[union-attr]
+    return window.grab().toImage()
+
+
+def test_a_window_that_changes_looks_like_one_that_was_made_so(qtbot: QtBot, calm: Theme) -> None:
+    window = gallery(calm)
+    qtbot.addWidget(window)
+    window.show()
+    light = picture(qtbot, window)
+    calm.set_scheme("dark")
+    dark = picture(qtbot, window)
+    fresh = gallery(calm)
+    qtbot.addWidget(fresh)
+    fresh.show()
+    assert picture(qtbot, fresh) == dark
+    window.activateWindow()  # the ring of the focus is in the pictures too
+    qtbot.waitUntil(window.isActiveWindow)
+    calm.set_accent("pink")
+    assert picture(qtbot, window) != dark
+    calm.set_accent("system")
+    calm.set_scheme("light")
+    settle(qtbot, calm)
+    assert picture(qtbot, window) == light
+
+
+def test_what_is_in_sight_changes_first(qtbot: QtBot, calm: Theme) -> None:
+    window, pages = QWidget(), QStackedWidget()
+    QVBoxLayout(window).addWidget(pages)
+    seen, hidden = Words(calm, "seen", "muted"), Words(calm, "hidden", "muted")
+    pages.addWidget(seen)
+    pages.addWidget(hidden)
+    qtbot.addWidget(window)
+    window.show()
+    pages.setCurrentWidget(hidden)  # both were shown once
+    pages.setCurrentWidget(seen)
+    before = hidden.palette().windowText().color()
+    calm.set_scheme("dark")
+    assert seen.palette().windowText().color() == calm.color("muted")
+    assert hidden.palette().windowText().color() == before
+    settle(qtbot, calm)
+    assert hidden.palette().windowText().color() == calm.color("muted")
+
+
+def test_a_widget_that_goes_meanwhile_does_no_harm(qtbot: QtBot, calm: Theme) -> None:
+    window = QWidget()
+    gone = Words(calm, "hidden", "muted")
+    gone.setParent(window)
+    qtbot.addWidget(window)
+    calm.set_scheme("dark")
+    gone.setParent(None)
+    del gone
+    settle(qtbot, calm)
+
+
+def test_words_keep_their_size_when_their_role_changes(qtbot: QtBot, calm: Theme) -> None:
+    """Qt puts back the font of the first polish with the style."""
+    words = Words(calm, "words", "muted", scale=1.5)
+    qtbot.addWidget(words)
+    words.show()
+    calm.set_zoom(150)
+    before = words.font().pointSizeF()
+    assert before == pytest.approx(calm.font(1.5).pointSizeF())
+    words.say("words", "bad")
+    assert words.font().pointSizeF() == before
+    calm.set_scheme("dark")
+    assert words.font().pointSizeF() == before
+    assert words.palette().windowText().color() == calm.color("bad")
+
+
+def test_a_selection_outlasts_new_colours(qtbot: QtBot, calm: Theme) -> None:
+    prose = Prose(calm, MARKDOWN)
+    qtbot.addWidget(prose)
+    prose.show()
+    prose.selectAll()
+    calm.set_scheme("dark")
+    assert prose.textCursor().selectedText().startswith("Words with code")
+    settle(qtbot, calm)
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("3.02 tokens per round, 44.26–44.36 tok/s", ["44.26–44.36 tok/s"]),
+        ("about 13.5 GB to download", ["13.5 GB"]),
+        ("61 % done in 5 s", ["61 %", "5 s"]),
+        ("a/b or and/or 4 cases", []),
+    ],
+)
+def test_figures_stay_whole(calm: Theme, text: str, pieces: list[str]) -> None:
+    label = wrapped(calm, text)
+    assert label.text() == text, "the joiners are not part of what was said"
+    shown = QLabel.text(label)
+    for piece in pieces:
+        assert piece not in shown or not re.search(r"[ /–]", piece)
+    assert shown.replace("\u2060", "").replace("\u00a0", " ") == text
+    assert (shown == text) is (not pieces)
+
+
+def test_a_scroll_bar_stands_in_the_margin(qtbot: QtBot, calm: Theme) -> None:
+    inside = QWidget()
+    column = QVBoxLayout(inside)
+    column.setContentsMargins(16, 0, 16, 0)
+    card = QFrame()
+    column.addWidget(card)
+    page = Scrolling(inside, "page", margin=16)
+    qtbot.addWidget(page)
+    page.resize(300, 200)
+    page.show()
+    before = card.width()
+    assert not page.verticalScrollBar().isVisible()
+    card.setMinimumHeight(900)
+    qtbot.waitUntil(page.verticalScrollBar().isVisible)
+    qtbot.waitUntil(lambda: card.width() == before)
