@@ -97,7 +97,7 @@ def test_what_rounding_can_do_depends_on_the_format(dtype: str, gap: float, tied
     ],
 )
 def test_how_far_two_logits_drifted_is_both_gaps_together(scale: float, gaps: tuple[float, float], tied: bool) -> None:
-    one, other = (Margin(1.0, gap, False, scale) for gap in gaps)
+    one, other = (Margin(scale, gap, False) for gap in gaps)
     assert is_tie(one, other, "bfloat16") is tied
     assert is_tie(other, one, "bfloat16") is tied
 
