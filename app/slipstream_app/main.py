@@ -17,7 +17,7 @@ from slipstream_app.models.requests import RequestTable
 from slipstream_app.models.speedups import Speedups
 from slipstream_app.models.telemetry import Telemetry
 from slipstream_app.models.telemetry_history import TelemetryHistory
-from slipstream_app.models.training import Trainings
+from slipstream_app.models.trainings import Trainings
 from slipstream_app.screens.base import AppContext, Navigator
 from slipstream_app.settings import Settings
 from slipstream_app.single import begin
