@@ -13,6 +13,7 @@ from slipstream.store.paths import data_dir
 from slipstream_app import log, strings
 from slipstream_app.bridge.session import Session
 from slipstream_app.history import open_history
+from slipstream_app.models.activity import Activity
 from slipstream_app.models.requests import RequestTable
 from slipstream_app.models.speedups import Speedups
 from slipstream_app.models.telemetry import Telemetry
@@ -47,6 +48,7 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
         speeds=speeds,
         speedups=Speedups(settings),
         requests=requests,
+        activity=Activity(session.bus),
         trainings=Trainings(folder / "training"),
     )
 

@@ -20,6 +20,7 @@ from slipstream_app.models.calibrating import Phase
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.telemetry import TelemetryScreen
 from slipstream_app.settings import Settings
+from slipstream_app.widgets.footer import Footer
 from tiny_runs import write_byte_drafter, write_target
 
 TINY = PairChoice("tiny pair", "/nowhere/tiny")
@@ -62,11 +63,16 @@ def test_it_measures_in_sight_and_shows_the_costs(
     calm(monkeypatch, None)
     seen: set[int] = set()
     screen.calibrating.changed.connect(lambda: seen.add(screen.calibration.bar.value()))
+    footer = Footer(app.theme, app.activity, app.telemetry)
+    qtbot.addWidget(footer)
+    words = [footer.word()]
+    app.activity.changed.connect(lambda: words.append(footer.word()))
     assert not screen.costs.isVisible()
     screen.calibration.measure.click()
     assert screen.calibration.stop.isVisible()
     qtbot.waitUntil(lambda: screen.calibrating.phase is Phase.MEASURED, timeout=30000)
     assert len(seen) > 3, "progress was seen"
+    assert words == ["Ready", "Measuring", "Ready"]
     assert screen.costs.isVisible()
     assert {"plain", "dspark"} <= set(app.session.costs)
     assert "drafts takes" in screen.calibration.words.text()

@@ -20,13 +20,13 @@ from slipstream_app.bridge.server import ServerOff, ServerOn, ServerRefused
 from slipstream_app.bridge.session import Session
 from slipstream_app.bridge.watch import Watch
 from slipstream_app.main import make_context
+from slipstream_app.models.activity import Doing
 from slipstream_app.models.recent import RecentPairs
 from slipstream_app.models.server_options import server_options
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.registry import PLACES
 from slipstream_app.settings import Settings
 from slipstream_app.widgets.banner import Banner, BannerBar, Banners, Kind
-from slipstream_app.widgets.footer import State
 from slipstream_app.widgets.recovery import Cause, cause_of
 from slipstream_app.windows.shell import Shell
 
@@ -125,7 +125,7 @@ def test_recent_pairs_survive_and_bad_ones_are_dropped(qtbot: QtBot, loaded: She
 
 def test_the_footer_tells_state_speed_and_share(qtbot: QtBot, loaded: Shell, engine: FakeEngine) -> None:
     footer = loaded.window.footer
-    assert footer.state is State.READY
+    assert footer.doing is Doing.READY
     timings = Timings(0.0, 0.0, 0.6, 1.4, 791, 0, 101, 40)  # P22: 100 intervals in 0.8 s
     engine.script = Script(pieces=("One", ", two"), timings=timings)
     done: list[object] = []
@@ -201,7 +201,7 @@ def test_a_failed_forward_faults_the_engine_not_the_window(qtbot: QtBot, loaded:
     engine.script = Script(breaks_after=1)
     loaded.app.session.submit(HELLO)
     qtbot.waitUntil(window.recovery.isVisible, timeout=5000)
-    assert window.footer.state is State.CRASHED
+    assert window.footer.doing is Doing.STOPPED
     assert "stopped" in window.pill.text()
     window.go("models")  # it all still works
     window.recovery.details.click()

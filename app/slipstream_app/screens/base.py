@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from slipstream_app.bridge.bus import Bus
 from slipstream_app.bridge.server import ServerHost
 from slipstream_app.bridge.session import Session
+from slipstream_app.models.activity import Activity
 from slipstream_app.models.requests import RequestTable
 from slipstream_app.models.speedups import Speedups
 from slipstream_app.models.telemetry import Telemetry
@@ -54,6 +55,7 @@ class AppContext:
     speeds: TelemetryHistory
     speedups: Speedups
     requests: RequestTable
+    activity: Activity
     trainings: Trainings
 
 

@@ -66,7 +66,7 @@ class MainWindow(QMainWindow):
         self.actions_.asked.connect(self.run)
         self.menus = fill_menu_bar(self.menuBar(), self.actions_, app.settings)
 
-        self.footer = Footer(theme, app.bus, app.telemetry)
+        self.footer = Footer(theme, app.activity, app.telemetry)
         self.sidebar = Sidebar(theme, [_row(place.name) for place in PLACES], self.footer)
         self.sidebar.chosen.connect(self.go)
         self.pill = Pill(theme)
@@ -86,7 +86,7 @@ class MainWindow(QMainWindow):
         self.recovery.report_asked.connect(self._on_report)
         self.stack = QStackedWidget()
         self._lay_out()
-        self.status_bar = StatusBar(app.session, app.server)
+        self.status_bar = StatusBar(app.session, app.server, app.activity)
         self.setStatusBar(self.status_bar)
 
         app.bus.status_changed.connect(self._on_status)
