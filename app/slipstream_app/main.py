@@ -14,6 +14,7 @@ from slipstream_app import log, strings
 from slipstream_app.bridge.session import Session
 from slipstream_app.history import open_history
 from slipstream_app.models.activity import Activity
+from slipstream_app.models.keep_alive import KeepAlive
 from slipstream_app.models.requests import RequestTable
 from slipstream_app.models.speedups import Speedups
 from slipstream_app.models.telemetry import Telemetry
@@ -49,6 +50,7 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
         speedups=Speedups(settings),
         requests=requests,
         activity=Activity(session.bus),
+        keep_alive=KeepAlive(settings),
         trainings=Trainings(folder / "training"),
     )
 

@@ -220,7 +220,7 @@ def test_p13_a_stuck_engine_is_seen_and_a_restart_works(qtbot: QtBot, loaded: Sh
     loaded.watch = Watch(loaded.app.bus, loaded, stalled_after_s=0.2, look_ms=50)
     loaded.watch.stalled.connect(window.show_stall)
     loaded.watch.moved.connect(window.hide_stall)
-    loaded.start_server()
+    loaded.switch.start()
     qtbot.waitUntil(lambda: isinstance(loaded.app.server.state, ServerOn), timeout=20000)
     engine.script = Script(pieces=("a",) * 20, blocks_after=10)
     ends: list[object] = []
@@ -287,7 +287,7 @@ def test_the_network_is_not_let_in_without_a_key(qtbot: QtBot, loaded: Shell) ->
 def test_p17_the_server_in_the_app_keeps_strangers_out(qtbot: QtBot, loaded: Shell) -> None:
     settings, server = loaded.app.settings, loaded.app.server
     settings.set("server/key", "a-secret-key")
-    loaded.toggle_server()
+    loaded.switch.toggle()
     qtbot.waitUntil(lambda: isinstance(server.state, ServerOn), timeout=20000)
     state = server.state
     assert isinstance(state, ServerOn)
@@ -302,7 +302,7 @@ def test_p17_the_server_in_the_app_keeps_strangers_out(qtbot: QtBot, loaded: She
     refused = httpx.get(f"{state.url}/admin/status", timeout=30)
     assert refused.status_code == 401
     assert "a-secret-key" not in refused.text
-    loaded.toggle_server()
+    loaded.switch.toggle()
     qtbot.waitUntil(lambda: isinstance(server.state, ServerOff), timeout=5000)
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{state.url}/health")
@@ -315,7 +315,7 @@ def test_a_taken_port_is_a_banner_with_the_way_to_the_settings(qtbot: QtBot, loa
         taken.bind(("127.0.0.1", 0))
         taken.listen(1)
         loaded.app.settings.set("server/port", taken.getsockname()[1])
-        loaded.toggle_server()
+        loaded.switch.toggle()
         qtbot.waitUntil(lambda: isinstance(loaded.app.server.state, ServerRefused), timeout=20000)
     banner = loaded.app.banners.current
     assert banner is not None
@@ -336,7 +336,7 @@ def test_closing_keeps_serving_where_there_is_a_way_back(
     monkeypatch.setattr("slipstream_app.windows.shell.mac.IS_MAC", True)
     ended: list[bool] = []
     loaded.ended.connect(lambda: ended.append(True))
-    loaded.toggle_server()
+    loaded.switch.toggle()
     qtbot.waitUntil(lambda: isinstance(loaded.app.server.state, ServerOn), timeout=20000)
     loaded.window.close()
     assert not loaded.window.isVisible()

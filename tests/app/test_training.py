@@ -426,8 +426,8 @@ def test_the_models_screen_offers_it_for_what_is_here(
     qtbot.waitUntil(lambda: screen.table.rowCount() > 1, timeout=5000)
     number = screen.table.number_of("qwen")
     assert number is not None
-    screen.view.selectRow(number)
-    screen.details.make.click()
+    screen.pairs.view.selectRow(number)
+    screen.pairs.details.make.click()
     assert screen.sections.index == TRAINING
     offer = screen.training.offer
     assert offer is not None

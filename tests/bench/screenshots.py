@@ -193,8 +193,8 @@ def _models(studio: Studio) -> QWidget:
     studio.window.go("models")
     page: Any = studio.window.screen_now
     studio.wait(lambda: page.table.rowCount() > 1 and page.table.fit_of(page.table.everything[0]) is not None)
-    page.view.selectRow(1)
-    page.view.setFocus()
+    page.pairs.view.selectRow(1)
+    page.pairs.view.setFocus()
     return studio.window
 
 
@@ -283,7 +283,7 @@ def _race(studio: Studio) -> QWidget:
 
 
 def _server(studio: Studio) -> QWidget:
-    studio.shell.start_server()
+    studio.shell.switch.start()
     studio.wait(lambda: isinstance(studio.app.server.state, ServerOn))
     state = studio.app.server.state
     assert isinstance(state, ServerOn)

@@ -20,6 +20,7 @@ class Bus(QObject):
     said = Signal(int, object)  # job number, Event: of every job, the server's clients' too
     server_changed = Signal(object)  # ServerState
     load_wanted = Signal()  # a request came, and nothing is loaded
+    hold_wanted = Signal(object)  # a client's own idle time in seconds, until the next request; None: for ever
 
     def note(self, status: Status) -> None:
         """From any thread."""

@@ -75,19 +75,19 @@ class Activity(QObject):
             self.changed.emit()
 
     def _now(self) -> Doing:
-        match self._status:
-            case Empty():
-                return Doing.NOTHING
-            case Loading():
-                return Doing.LOADING
-            case Ready():
-                return Doing.READY
-            case Working():
-                if self._writing:
-                    return Doing.GENERATING
-                if self._reading:
-                    return Doing.READING
-                # The last job's end comes before the engine says that it is ready.
-                return Doing.MEASURING if self._measuring else self.doing
-            case Faulted():
-                return Doing.STOPPED
+        if not isinstance(self._status, Working):
+            return _AT_REST[type(self._status)]
+        if self._writing:
+            return Doing.GENERATING
+        if self._reading:
+            return Doing.READING
+        # The last job's end comes before the engine says that it is ready.
+        return Doing.MEASURING if self._measuring else self.doing
+
+
+_AT_REST: dict[type[Status], Doing] = {
+    Empty: Doing.NOTHING,
+    Loading: Doing.LOADING,
+    Ready: Doing.READY,
+    Faulted: Doing.STOPPED,
+}

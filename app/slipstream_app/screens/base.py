@@ -13,6 +13,7 @@ from slipstream_app.bridge.bus import Bus
 from slipstream_app.bridge.server import ServerHost
 from slipstream_app.bridge.session import Session
 from slipstream_app.models.activity import Activity
+from slipstream_app.models.keep_alive import KeepAlive
 from slipstream_app.models.requests import RequestTable
 from slipstream_app.models.speedups import Speedups
 from slipstream_app.models.telemetry import Telemetry
@@ -56,6 +57,7 @@ class AppContext:
     speedups: Speedups
     requests: RequestTable
     activity: Activity
+    keep_alive: KeepAlive
     trainings: Trainings
 
 

@@ -9,6 +9,7 @@ from slipstream_app.models.pairs import CONTEXTS, FitWord, PairFit, PairRow, She
 from slipstream_app.models.sizes import size_text
 from slipstream_app.models.suggest import Sure, download_of
 from slipstream_app.theme import S, Theme
+from slipstream_app.widgets.keep_choice import KeepChoice
 from slipstream_app.widgets.pair_table import parts_of
 from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
 from slipstream_app.widgets.peak_bar import StackBar
@@ -34,9 +35,11 @@ class PairDetails(QScrollArea):
         self.make = button(self.tr("Make a drafter…"))
         self.reveal = button(self.tr("Reveal"), name=self.tr("Show the folder"))
         self.delete = button(self.tr("Delete…"))
+        self.keep = KeepChoice(theme)
         row = FlowLayout(S)
         for widget in (self.load, self.get, self.check, self.race, self.calibrate, self.make, self.reveal, self.delete):
             row.addWidget(widget)
+        row.addWidget(self.keep)
         self.removal = RemovalPanel(theme)
         self.panel = Panel(theme)
         for widget in (self.name, self.problem, self.fit_words, self.bar):
@@ -73,6 +76,7 @@ class PairDetails(QScrollArea):
         self.check.setVisible(row.shelf is Shelf.SUGGESTED and is_unknown)
         self.race.setVisible(is_loaded)
         self.calibrate.setVisible(is_loaded)
+        self.keep.setVisible(can_load)
         self.make.setVisible(can_load and not row.is_made_here)
         self.reveal.setVisible(row.folder is not None)
         self.delete.setVisible(row.is_removable and not is_loaded)
