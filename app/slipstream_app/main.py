@@ -14,6 +14,7 @@ from slipstream_app import log, strings
 from slipstream_app.bridge.session import Session
 from slipstream_app.history import open_history
 from slipstream_app.models.activity import Activity
+from slipstream_app.models.drafting import Drafting
 from slipstream_app.models.keep_alive import KeepAlive
 from slipstream_app.models.requests import RequestTable
 from slipstream_app.models.speedups import Speedups
@@ -31,7 +32,7 @@ from slipstream_app.windows.shell import Shell
 def make_context(session: Session, settings: Settings, folder: Path) -> AppContext:
     """`folder`: where chats and the history of speeds are kept."""
     telemetry, speeds = Telemetry(), TelemetryHistory(folder / "speeds.db")
-    requests = RequestTable(session.server)
+    requests, speedups = RequestTable(session.server), Speedups(settings)
     telemetry.listen(session.bus)
     telemetry.ended.connect(speeds.add)
     session.bus.server_changed.connect(requests.on_server)
@@ -47,10 +48,11 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
         history=open_history(folder / "chats.db"),
         telemetry=telemetry,
         speeds=speeds,
-        speedups=Speedups(settings),
+        speedups=speedups,
         requests=requests,
         activity=Activity(session.bus),
         keep_alive=KeepAlive(settings),
+        drafting=Drafting(session, settings, speedups),
         trainings=Trainings(folder / "training"),
     )
 

@@ -13,6 +13,7 @@ from slipstream_app.bridge.bus import Bus
 from slipstream_app.bridge.server import ServerHost
 from slipstream_app.bridge.session import Session
 from slipstream_app.models.activity import Activity
+from slipstream_app.models.drafting import Drafting
 from slipstream_app.models.keep_alive import KeepAlive
 from slipstream_app.models.requests import RequestTable
 from slipstream_app.models.speedups import Speedups
@@ -58,6 +59,7 @@ class AppContext:
     requests: RequestTable
     activity: Activity
     keep_alive: KeepAlive
+    drafting: Drafting
     trainings: Trainings
 
 

@@ -30,7 +30,7 @@ from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING, PLACES
 from slipstream_app.settings_table import BY_KEY
 from slipstream_app.settings_table import CONTEXT as SETTINGS
-from slipstream_app.shortcuts import BY_ID, TABLE
+from slipstream_app.shortcuts import BY_ID, TABLE, Menu
 from slipstream_app.strings import shown
 from slipstream_app.theme import M, S
 from slipstream_app.widgets.banner import BannerBar
@@ -39,6 +39,7 @@ from slipstream_app.widgets.pill import Offer, Pill, Popover
 from slipstream_app.widgets.recovery import LOG_LINES, RecoveryCard
 from slipstream_app.widgets.sidebar import Row, Sidebar
 from slipstream_app.windows.actions import Actions, fill_menu_bar
+from slipstream_app.windows.drafter_menu import DrafterMenu
 from slipstream_app.windows.status_bar import StatusBar
 
 MIN_WIDTH, MIN_HEIGHT = 880, 560
@@ -65,6 +66,8 @@ class MainWindow(QMainWindow):
         self.actions_ = Actions(self)
         self.actions_.asked.connect(self.run)
         self.menus = fill_menu_bar(self.menuBar(), self.actions_, app.settings)
+        self.drafters = DrafterMenu(app, self.menus[Menu.MODEL])
+        self.menus[Menu.MODEL].insertMenu(self.actions_["model.calibrate"], self.drafters)
 
         self.footer = Footer(theme, app.activity, app.telemetry)
         self.sidebar = Sidebar(theme, [_row(place.name) for place in PLACES], self.footer)
@@ -92,7 +95,7 @@ class MainWindow(QMainWindow):
         app.bus.status_changed.connect(self._on_status)
         app.bus.server_changed.connect(self.tend)
         app.navigator.asked.connect(self.go)
-        app.settings.changed.connect(self._on_setting)
+        app.drafting.changed.connect(self._show_pill)
         theme.changed.connect(self._on_theme)
         self._on_status(app.session.status)
         self._restore()
@@ -297,8 +300,7 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _on_status(self, status: Status) -> None:
         session = self._app.session
-        mode = shown(SETTINGS, BY_KEY["performance/mode"].choices[self._app.settings.text("performance/mode")])
-        self.pill.show_status(status, session.choice, mode)
+        self._show_pill()
         self.popover.show_status(status, session.choice)
         match status:
             case Ready(info) | Working(info):
@@ -316,10 +318,11 @@ class MainWindow(QMainWindow):
                 self.recovery.hide()
         self.tend()
 
-    @Slot(str)
-    def _on_setting(self, key: str) -> None:
-        if key == "performance/mode":
-            self._on_status(self._app.session.status)
+    @Slot()
+    def _show_pill(self) -> None:
+        session, drafting = self._app.session, self._app.drafting
+        mode = shown(SETTINGS, BY_KEY["performance/mode"].choices[drafting.active.value])
+        self.pill.show_status(session.status, session.choice, mode)
 
     @Slot()
     def _on_theme(self) -> None:
