@@ -14,6 +14,7 @@ from slipstream_app import log, strings
 from slipstream_app.bridge.session import Session
 from slipstream_app.history import open_history
 from slipstream_app.models.activity import Activity
+from slipstream_app.models.calibrating import Calibrating
 from slipstream_app.models.drafting import Drafting
 from slipstream_app.models.keep_alive import KeepAlive
 from slipstream_app.models.requests import RequestTable
@@ -51,6 +52,7 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
         speedups=speedups,
         requests=requests,
         activity=Activity(session.bus),
+        calibrating=Calibrating(session),
         keep_alive=KeepAlive(settings),
         drafting=Drafting(session, settings, speedups),
         trainings=Trainings(folder / "training"),

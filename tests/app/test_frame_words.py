@@ -198,7 +198,8 @@ def test_no_text_is_left_in_english_and_none_is_cut(qtbot: QtBot, whole: Shell) 
 
 
 def test_the_settings_and_the_sheet_are_translated_too(qtbot: QtBot, whole: Shell) -> None:
-    window = SettingsWindow(whole.app.theme, whole.app.settings, whole.app.session, whole.updates)
+    app = whole.app
+    window = SettingsWindow(app.theme, app.settings, app.session, whole.updates, app.calibrating)
     qtbot.addWidget(window)
     window.show()
     for row in range(window.list.count()):

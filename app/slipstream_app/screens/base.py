@@ -13,6 +13,7 @@ from slipstream_app.bridge.bus import Bus
 from slipstream_app.bridge.server import ServerHost
 from slipstream_app.bridge.session import Session
 from slipstream_app.models.activity import Activity
+from slipstream_app.models.calibrating import Calibrating
 from slipstream_app.models.drafting import Drafting
 from slipstream_app.models.keep_alive import KeepAlive
 from slipstream_app.models.requests import RequestTable
@@ -58,6 +59,7 @@ class AppContext:
     speedups: Speedups
     requests: RequestTable
     activity: Activity
+    calibrating: Calibrating
     keep_alive: KeepAlive
     drafting: Drafting
     trainings: Trainings

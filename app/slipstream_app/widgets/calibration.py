@@ -34,6 +34,7 @@ class CalibrationPanel(Panel):
         self.body.addWidget(self.words)
         self.body.addWidget(self.bar)
         calibrating.changed.connect(self.refresh)
+        calibrating.attend()
         self.refresh()
 
     @Slot()

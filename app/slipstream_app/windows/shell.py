@@ -181,7 +181,9 @@ class Shell(QObject):
             from slipstream_app.windows.settings_window import SettingsWindow
 
             app = self.app
-            self._settings_window = SettingsWindow(app.theme, app.settings, app.session, self.updates, self.window)
+            self._settings_window = SettingsWindow(
+                app.theme, app.settings, app.session, self.updates, app.calibrating, self.window
+            )
         self._settings_window.open_at(place)
 
     def open_sheet(self) -> None:
