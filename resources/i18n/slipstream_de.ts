@@ -444,10 +444,6 @@
         <translation>Abbrechen</translation>
     </message>
     <message>
-        <source>Verifying, {0} of {1} tokens</source>
-        <translation>Wird geprüft, {0} von {1} Tokens</translation>
-    </message>
-    <message>
         <source>{0} and {1}</source>
         <translation>{0} und {1}</translation>
     </message>
@@ -481,6 +477,20 @@
     <message>
         <source>This is a bug. Please report it. Checked {0}</source>
         <translation>Das ist ein Fehler. Bitte melden. Geprüft {0}</translation>
+    </message>
+    <message numerus="yes">
+        <source>Verifying, {0} of %n token(s)</source>
+        <translation>
+            <numerusform>Prüft, {0} von %n Token</numerusform>
+            <numerusform>Prüft, {0} von %n Token</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>AppliedSettings</name>
+    <message>
+        <source>Opening at login could not be changed: {0}</source>
+        <translation>Das Öffnen bei der Anmeldung ließ sich nicht ändern: {0}</translation>
     </message>
 </context>
 <context>
@@ -572,16 +582,19 @@
         <translation>Ein Token dauert {0} ms</translation>
     </message>
     <message>
-        <source>checking {0} drafts takes {1} ms</source>
-        <translation>{0} Entwürfe zu prüfen {1} ms</translation>
-    </message>
-    <message>
         <source>{0} drafts {1} in {2} ms</source>
         <translation>{0} entwirft {1} in {2} ms</translation>
     </message>
     <message>
         <source>Plain decoding uses {0} of the memory&apos;s speed.</source>
         <translation>Ohne Entwürfe werden {0} der Speichergeschwindigkeit genutzt.</translation>
+    </message>
+    <message numerus="yes">
+        <source>checking %n draft(s) takes {0} ms</source>
+        <translation>
+            <numerusform>einen Entwurf zu prüfen dauert {0} ms</numerusform>
+            <numerusform>%n Entwürfe zu prüfen dauert {0} ms</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -952,16 +965,19 @@
         <translation>Noch nichts gemessen: Automatisch lernt es in seinen ersten Runden.</translation>
     </message>
     <message>
-        <source>The cost of a round at {0} lengths</source>
-        <translation>Die Kosten einer Runde bei {0} Längen</translation>
-    </message>
-    <message>
         <source>plain</source>
         <translation>ohne Entwürfe</translation>
     </message>
     <message>
         <source>n-gram</source>
         <translation>N-Gramm</translation>
+    </message>
+    <message numerus="yes">
+        <source>The cost of a round at %n length(s)</source>
+        <translation>
+            <numerusform>Was eine Runde bei einer Länge kostet</numerusform>
+            <numerusform>Was eine Runde bei %n Längen kostet</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -1059,6 +1075,21 @@
     </message>
 </context>
 <context>
+    <name>DrafterMenu</name>
+    <message>
+        <source>Drafter</source>
+        <translation>Drafter</translation>
+    </message>
+    <message>
+        <source>Load {0}</source>
+        <translation>{0} laden</translation>
+    </message>
+    <message>
+        <source>More drafters…</source>
+        <translation>Weitere Drafter …</translation>
+    </message>
+</context>
+<context>
     <name>DropTurns</name>
     <message numerus="yes">
         <source>Send the oldest %n message(s) no longer?</source>
@@ -1068,12 +1099,15 @@
         </translation>
     </message>
     <message>
-        <source>They stay in the chat. {0} tokens are left to send.</source>
-        <translation>Sie bleiben im Chat. {0} Tokens sind noch zu senden.</translation>
-    </message>
-    <message>
         <source>Drop</source>
         <translation>Weglassen</translation>
+    </message>
+    <message numerus="yes">
+        <source>They stay in the chat. %Ln token(s) are left to send.</source>
+        <translation>
+            <numerusform>Sie bleiben im Chat. Ein Token bleibt zu senden.</numerusform>
+            <numerusform>Sie bleiben im Chat. %Ln Token bleiben zu senden.</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -1128,6 +1162,48 @@
     <message>
         <source>{0} % accepted</source>
         <translation>{0} % angenommen</translation>
+    </message>
+    <message>
+        <source>Reading</source>
+        <translation>Liest</translation>
+    </message>
+    <message>
+        <source>Measuring</source>
+        <translation>Misst</translation>
+    </message>
+</context>
+<context>
+    <name>KeepChoice</name>
+    <message>
+        <source>How long it stays loaded while nothing is asked</source>
+        <translation>Wie lange es geladen bleibt, wenn nichts gefragt wird</translation>
+    </message>
+    <message>
+        <source>When it has been unloaded, the next request to the server loads it again.</source>
+        <translation>Ist es entladen, lädt die nächste Anfrage an den Server es wieder.</translation>
+    </message>
+    <message>
+        <source>Stays loaded</source>
+        <translation>Bleibt geladen</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n minute(s) after the last request</source>
+        <translation>
+            <numerusform>eine Minute nach der letzten Anfrage</numerusform>
+            <numerusform>%n Minuten nach der letzten Anfrage</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>always</source>
+        <translation>immer</translation>
+    </message>
+    <message>
+        <source>As in Settings: {0}</source>
+        <translation>Wie in den Einstellungen: {0}</translation>
+    </message>
+    <message>
+        <source>Always: pinned</source>
+        <translation>Immer: angeheftet</translation>
     </message>
 </context>
 <context>
@@ -1389,6 +1465,37 @@
     </message>
 </context>
 <context>
+    <name>ModelPairs</name>
+    <message>
+        <source>Pairs</source>
+        <translation>Paare</translation>
+    </message>
+    <message>
+        <source>Looking for models on this machine…</source>
+        <translation>Modelle auf diesem Rechner werden gesucht …</translation>
+    </message>
+    <message>
+        <source>Context that must fit</source>
+        <translation>Kontext, der passen muss</translation>
+    </message>
+    <message>
+        <source>Context</source>
+        <translation>Kontext</translation>
+    </message>
+    <message>
+        <source>No pair matches.</source>
+        <translation>Kein Paar passt.</translation>
+    </message>
+    <message>
+        <source>Nothing was found on this machine. Look under Suggested, or add a folder.</source>
+        <translation>Auf diesem Rechner wurde nichts gefunden. Sieh unter „Vorschläge“ nach, oder füge einen Ordner hinzu.</translation>
+    </message>
+    <message>
+        <source>{0} tokens</source>
+        <translation>{0} Tokens</translation>
+    </message>
+</context>
+<context>
     <name>ModelsScreen</name>
     <message>
         <source>Shelf</source>
@@ -1427,40 +1534,12 @@
         <translation>Modelle</translation>
     </message>
     <message>
-        <source>Pairs</source>
-        <translation>Paare</translation>
-    </message>
-    <message>
-        <source>Context that must fit</source>
-        <translation>Kontext, der passen muss</translation>
-    </message>
-    <message>
-        <source>Context</source>
-        <translation>Kontext</translation>
-    </message>
-    <message>
-        <source>No pair matches.</source>
-        <translation>Kein Paar passt.</translation>
-    </message>
-    <message>
-        <source>Nothing was found on this machine. Look under Suggested, or add a folder.</source>
-        <translation>Auf diesem Rechner wurde nichts gefunden. Sieh unter „Vorschläge“ nach, oder füge einen Ordner hinzu.</translation>
-    </message>
-    <message>
-        <source>{0} tokens</source>
-        <translation>{0} Tokens</translation>
-    </message>
-    <message>
         <source>Downloads ({0})</source>
         <translation>Downloads ({0})</translation>
     </message>
     <message>
         <source>A folder with models</source>
         <translation>Ein Ordner mit Modellen</translation>
-    </message>
-    <message>
-        <source>Looking for models on this machine…</source>
-        <translation>Modelle auf diesem Rechner werden gesucht …</translation>
     </message>
     <message>
         <source>Training</source>
@@ -1801,6 +1880,25 @@
     <message>
         <source>Not downloaded</source>
         <translation>Nicht geladen</translation>
+    </message>
+    <message>
+        <source>Stays loaded</source>
+        <translation>Bleibt geladen</translation>
+    </message>
+    <message>
+        <source>pinned</source>
+        <translation>angeheftet</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n min</source>
+        <translation>
+            <numerusform>%n min</numerusform>
+            <numerusform>%n min</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>always</source>
+        <translation>immer</translation>
     </message>
 </context>
 <context>
@@ -2155,20 +2253,8 @@
         <translation>Liest die Eingabe</translation>
     </message>
     <message>
-        <source>{0} tokens</source>
-        <translation>{0} Tokens</translation>
-    </message>
-    <message>
-        <source>{0} tokens, done</source>
-        <translation>{0} Tokens, fertig</translation>
-    </message>
-    <message>
         <source>{0} tokens per round, {1} tok/s</source>
         <translation>{0} Tokens je Runde, {1} Tok/s</translation>
-    </message>
-    <message>
-        <source>{0} tokens after {1} s</source>
-        <translation>{0} Tokens nach {1} s</translation>
     </message>
     <message>
         <source>{0}×, one round</source>
@@ -2177,6 +2263,27 @@
     <message>
         <source>{0} tokens per round</source>
         <translation>{0} Tokens je Runde</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n token(s)</source>
+        <translation>
+            <numerusform>%n Token</numerusform>
+            <numerusform>%n Token</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n token(s), done</source>
+        <translation>
+            <numerusform>%n Token, fertig</numerusform>
+            <numerusform>%n Token, fertig</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n token(s) after {0} s</source>
+        <translation>
+            <numerusform>%n Token nach {0} s</numerusform>
+            <numerusform>%n Token nach {0} s</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -2431,10 +2538,6 @@
         <translation>Anders</translation>
     </message>
     <message>
-        <source>Identical output, {0} tokens, {1} of {1} comparisons</source>
-        <translation>Gleiche Ausgabe, {0} Tokens, {1} von {1} Vergleichen</translation>
-    </message>
-    <message>
         <source>Plain decoding does not repeat itself on this machine, so no arm can be held to it and no speed-up is claimed. {0}</source>
         <translation>Das einfache Rechnen wiederholt sich auf diesem Rechner nicht; daran lässt sich niemand messen, und kein Vorsprung wird behauptet. {0}</translation>
     </message>
@@ -2445,6 +2548,13 @@
     <message>
         <source>Where they part, the two best choices were closer than rounding: {0}.</source>
         <translation>Wo sie auseinandergehen, lagen die beiden besten enger beieinander als die Rundung: {0}.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Identical output, %n token(s), {0} of {0} comparisons</source>
+        <translation>
+            <numerusform>Gleiche Ausgabe, %n Token, {0} von {0} Vergleichen</numerusform>
+            <numerusform>Gleiche Ausgabe, %n Token, {0} von {0} Vergleichen</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -2621,10 +2731,6 @@
         <translation>der nicht sagt, wer er ist</translation>
     </message>
     <message>
-        <source>Prompt {0} tokens, {1} of them from the cache; {2} tokens out in {3} rounds</source>
-        <translation>Eingabe {0} Tokens, davon {1} aus dem Cache; {2} Tokens aus in {3} Runden</translation>
-    </message>
-    <message>
         <source>First token after {0} s, then {1} tok/s, {2} tokens per round</source>
         <translation>Erstes Token nach {0} s, dann {1} Tok/s, {2} Tokens je Runde</translation>
     </message>
@@ -2643,6 +2749,27 @@
     <message>
         <source>Its text was not kept.</source>
         <translation>Der Text wurde nicht aufgehoben.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Prompt %Ln token(s), {0} of them from the cache</source>
+        <translation>
+            <numerusform>Prompt %Ln Token, davon {0} aus dem Cache</numerusform>
+            <numerusform>Prompt %Ln Token, davon {0} aus dem Cache</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>in %Ln round(s)</source>
+        <translation>
+            <numerusform>in einer Runde</numerusform>
+            <numerusform>in %Ln Runden</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln token(s) out {0}</source>
+        <translation>
+            <numerusform>%Ln Token ausgegeben {0}</numerusform>
+            <numerusform>%Ln Token ausgegeben {0}</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -2925,6 +3052,17 @@
     </message>
 </context>
 <context>
+    <name>ServerSwitch</name>
+    <message>
+        <source>The server could not start: {0}</source>
+        <translation>Der Server konnte nicht starten: {0}</translation>
+    </message>
+    <message>
+        <source>Server settings</source>
+        <translation>Server-Einstellungen</translation>
+    </message>
+</context>
+<context>
     <name>SessionTable</name>
     <message>
         <source>Source</source>
@@ -3177,10 +3315,6 @@
         <translation>Wer entwirft</translation>
     </message>
     <message>
-        <source>For new chats. The text is the same under every choice; only the speed differs.</source>
-        <translation>Für neue Chats. Der Text ist bei jeder Wahl derselbe; nur das Tempo ändert sich.</translation>
-    </message>
-    <message>
         <source>Automatic</source>
         <translation>Automatisch</translation>
     </message>
@@ -3380,6 +3514,14 @@
         <source>For agents that ask several things at once: more in all, each one a little slower, every text the same. From the next load on.</source>
         <translation>Für Agenten, die vieles zugleich fragen: insgesamt mehr, jede einzelne etwas langsamer, jeder Text derselbe. Ab dem nächsten Laden.</translation>
     </message>
+    <message>
+        <source>For new chats. The text is the same under every choice; only the speed differs. Where the loaded pair has no such drafter, Automatic holds.</source>
+        <translation>Für neue Chats. Der Text ist bei jeder Wahl derselbe; nur das Tempo ist anders. Hat das geladene Paar diesen Drafter nicht, gilt Automatisch.</translation>
+    </message>
+    <message>
+        <source>MTP heads of the model</source>
+        <translation>MTP-Köpfe des Modells</translation>
+    </message>
 </context>
 <context>
     <name>SettingsWindow</name>
@@ -3417,18 +3559,6 @@
     <message>
         <source>setting</source>
         <translation>Einstellung</translation>
-    </message>
-    <message>
-        <source>The server could not start: {0}</source>
-        <translation>Der Server konnte nicht starten: {0}</translation>
-    </message>
-    <message>
-        <source>Server settings</source>
-        <translation>Server-Einstellungen</translation>
-    </message>
-    <message>
-        <source>Opening at login could not be changed: {0}</source>
-        <translation>Das Öffnen bei der Anmeldung ließ sich nicht ändern: {0}</translation>
     </message>
     <message numerus="yes">
         <source>%n clients are using the server. Quit anyway?</source>
@@ -3804,16 +3934,19 @@
         <translation>Berechnete, nicht zwischengespeicherte Tokens des Prompts durch die Zeit bis zum ersten Token</translation>
     </message>
     <message>
-        <source>Tokens that each of {0} passes of the model made; 1.0 is plain decoding</source>
-        <translation>Tokens, die jeder von {0} Durchgängen des Modells ergab; 1.0 ist einfaches Dekodieren</translation>
-    </message>
-    <message>
         <source>{0} of {1} drafts kept</source>
         <translation>{0} von {1} Entwürfen angenommen</translation>
     </message>
     <message>
         <source>Drafted tokens that became part of the answer, of all that were drafted</source>
         <translation>Entworfene Tokens, die Teil der Antwort wurden, von allen entworfenen</translation>
+    </message>
+    <message numerus="yes">
+        <source>Tokens that each of %n pass(es) of the model made; 1.0 is plain decoding</source>
+        <translation>
+            <numerusform>Token, die der eine Durchlauf des Modells ergab; 1.0 ist einfaches Dekodieren</numerusform>
+            <numerusform>Token, die jeder von %n Durchläufen des Modells ergab; 1.0 ist einfaches Dekodieren</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -3908,6 +4041,14 @@
     <message>
         <source>Heat: {0}</source>
         <translation>Wärme: {0}</translation>
+    </message>
+    <message>
+        <source>Engine reading a prompt</source>
+        <translation>Engine liest einen Prompt</translation>
+    </message>
+    <message>
+        <source>Engine measuring</source>
+        <translation>Engine misst</translation>
     </message>
 </context>
 <context>
@@ -4191,12 +4332,22 @@
         <translation>Hält nach diesem Teil an und geht von dort weiter; das Modell bleibt im Speicher.</translation>
     </message>
     <message>
-        <source>What it has learned so far is deleted, with the conversations: {0} files ({1}) in {2}.</source>
-        <translation>Das bisher Gelernte wird gelöscht, mit den Gesprächen: {0} Dateien ({1}) in {2}.</translation>
+        <source>Paused. Continue goes on from here; the model stays in memory.</source>
+        <translation>Angehalten. Weiter geht es von hier; das Modell bleibt im Speicher.</translation>
     </message>
-    <message>
-        <source>The drafter stays. The conversations are deleted: {0} files ({1}) in {2}.</source>
-        <translation>Das Entwurfsmodell bleibt. Die Gespräche werden gelöscht: {0} Dateien ({1}) in {2}.</translation>
+    <message numerus="yes">
+        <source>The drafter stays. The conversations are deleted: %n file(s) ({0}) in {1}.</source>
+        <translation>
+            <numerusform>Der Drafter bleibt. Die Gespräche werden gelöscht: eine Datei ({0}) in {1}.</numerusform>
+            <numerusform>Der Drafter bleibt. Die Gespräche werden gelöscht: %n Dateien ({0}) in {1}.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>What it has learned so far is deleted, with the conversations: %n file(s) ({0}) in {1}.</source>
+        <translation>
+            <numerusform>Was er bisher gelernt hat, wird gelöscht, mit den Gesprächen: eine Datei ({0}) in {1}.</numerusform>
+            <numerusform>Was er bisher gelernt hat, wird gelöscht, mit den Gesprächen: %n Dateien ({0}) in {1}.</numerusform>
+        </translation>
     </message>
 </context>
 <context>

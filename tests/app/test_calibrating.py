@@ -77,7 +77,7 @@ def test_it_measures_in_sight_and_shows_the_costs(
     assert words == ["Ready", "Measuring", "Ready"]
     assert screen.costs.isVisible()
     assert {"plain", "dspark"} <= set(app.session.costs)
-    assert "drafts takes" in screen.calibration.words.text()
+    assert "draft(s) takes" in screen.calibration.words.text()
     assert screen.calibration.measure.text() == "Calibrate again"
     # Another screen, as after a restart, finds what was kept.
     other = TelemetryScreen(app)

@@ -86,7 +86,7 @@ def test_an_identical_race_claims_its_speed_with_its_spread(
     run(qtbot, screen)
     assert screen.result is not None
     assert screen.result.race.verdict is Verdict.IDENTICAL
-    assert screen.verdict.grade.text() == "Identical output, 9 tokens, 2 of 2 comparisons"
+    assert screen.verdict.grade.text() == "Identical output, 9 token(s), 2 of 2 comparisons"
     assert "DSpark" in screen.verdict.sentence.text()
     assert "×" in screen.cards[Mode.DSPARK].against.value.text()
     assert screen.cards[Mode.DSPARK].badge.text() == "Fastest"
@@ -199,7 +199,7 @@ def test_with_less_motion_the_replay_jumps(
     run(qtbot, screen)
     ready.settings.set("appearance/reduce_motion", True)
     screen.play()
-    assert "9 tokens after" in screen.cards[Mode.BASELINE].state.text()
+    assert "9 token(s) after" in screen.cards[Mode.BASELINE].state.text()
     assert screen.verdict.replay.text() == "Replay side by side"
 
 
@@ -252,9 +252,9 @@ def test_connected_clients_are_not_raced_beside(
         assert screen.runner.is_running
     qtbot.waitUntil(lambda: screen.result is not None, timeout=20_000)
     assert screen.result is not None
-    assert screen.result.plan.marks[0] == "1 clients were connected"
-    assert "clients were connected" in screen.verdict.marked.text()
-    assert "Marked: 1 clients were connected" in screen.report_text(as_json=False)
+    assert screen.result.plan.marks[0] == "1 client was connected"
+    assert "client was connected" in screen.verdict.marked.text()
+    assert "Marked: 1 client was connected" in screen.report_text(as_json=False)
 
 
 def test_a_busy_machine_marks_the_race(
@@ -321,7 +321,7 @@ def test_a_run_during_which_the_power_changed_is_made_again(
     assert len(screen.result.race.disturbed) == 1
     assert screen.result.plan.marks == (
         "this machine ran on its battery",
-        "1 runs were repeated, as heat or power changed during them",
+        "1 run was repeated, as heat or power changed meanwhile",
     )
     assert "Marked: this machine ran on its battery" in screen.report_text(as_json=False)
 

@@ -83,8 +83,8 @@ class CalibrationPanel(Panel):
         rows = max((rows for rows, _ in curves.points(context) if rows <= 8), default=1)
         said = [self.tr("A token takes {0} ms").format(f"{plain_ms:.1f}")]
         if rows > 1:
-            checking = self.tr("checking {0} drafts takes {1} ms")
-            said.append(checking.format(rows - 1, f"{curves.verify_ms(rows, context):.1f}"))
+            checking = self.tr("checking %n draft(s) takes {0} ms", "", rows - 1)
+            said.append(checking.format(f"{curves.verify_ms(rows, context):.1f}"))
         for mode, table in curves.drafters.items():
             drafts = max(table[min(table)])
             said.append(

@@ -108,8 +108,8 @@ class RaceArm(Panel):
             {
                 ArmState.WAITING: self.tr("Waiting for its turn"),
                 ArmState.READING: self.tr("Reading the prompt"),
-                ArmState.WRITING: self.tr("{0} tokens").format(arm.tokens),
-                ArmState.ENDED: self.tr("{0} tokens, done").format(arm.tokens),
+                ArmState.WRITING: self.tr("%n token(s)", "", arm.tokens),
+                ArmState.ENDED: self.tr("%n token(s), done", "", arm.tokens),
             }[arm.state]
         )
         if arm.tps is not None:
@@ -129,7 +129,7 @@ class RaceArm(Panel):
 
     def show_replay(self, text: str, tokens: int, seconds: float) -> None:
         self.show_text(text)
-        self.state.say(self.tr("{0} tokens after {1} s").format(tokens, f"{seconds:.1f}"))
+        self.state.say(self.tr("%n token(s) after {0} s", "", tokens).format(f"{seconds:.1f}"))
 
     @Slot()
     def _on_theme(self) -> None:

@@ -84,7 +84,7 @@ class RaceVerdict(Panel):
             return self._word(race.verdict)
         tokens = sum(len(run.answer.tokens) for run in result.last_trial if run.mode is Mode.BASELINE)
         count = sum(len(arm.comparisons) for arm in race.arms if arm.mode is not Mode.BASELINE)
-        return self.tr("Identical output, {0} tokens, {1} of {1} comparisons").format(tokens, count)
+        return self.tr("Identical output, %n token(s), {0} of {0} comparisons", "", tokens).format(count)
 
     def _words(self, result: RaceResult) -> str:
         race = result.race
