@@ -42,7 +42,7 @@ def loaded(qtbot: QtBot, shell: Shell) -> Shell:
 @pytest.fixture
 def menu(loaded: Shell) -> DrafterMenu:
     made = loaded.window.drafters
-    made._open_store = Store
+    loaded.window.on_disk._open_store = Store
     made.fill()
     return made
 
@@ -123,7 +123,7 @@ def test_automatic_can_be_had_where_it_was_measured_to_be_slower(
 
 
 def test_other_drafters_on_the_disk_are_offered_and_loaded(qtbot: QtBot, menu: DrafterMenu, loaded: Shell) -> None:
-    menu.look()
+    loaded.window.on_disk.look()
     qtbot.waitUntil(lambda: f"Load {OWN.title}" in words(menu), timeout=5000)
     assert [text for text in words(menu) if text.startswith("Load")] == [f"Load {OWN.title}"], "of this model alone"
     action(menu, f"Load {OWN.title}").trigger()

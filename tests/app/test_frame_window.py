@@ -105,6 +105,14 @@ def test_the_pill_says_what_is_loaded_and_the_popover_loads_another(qtbot: QtBot
     assert asked.args[0] != PAIR
 
 
+def test_the_popover_says_whether_a_pair_fits(qtbot: QtBot, loaded: Shell) -> None:
+    window = loaded.window
+    window.open_popover()
+    qtbot.waitUntil(lambda: any(row.detail == "fits" for row in window.popover.found.rows), timeout=10_000)
+    assert {row.title: row.detail for row in window.popover.found.rows}["SmolLM2 135M + DSpark"] == "fits"
+    window.popover.hide()
+
+
 def test_unload_empties_the_pill(qtbot: QtBot, loaded: Shell) -> None:
     loaded.window.run("model.unload")
     qtbot.waitUntil(lambda: "No model" in loaded.window.pill.text(), timeout=5000)

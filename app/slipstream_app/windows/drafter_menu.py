@@ -9,9 +9,7 @@ from PySide6.QtWidgets import QMenu
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.models.drafting import KEY
-from slipstream_app.models.pairs import OpenStore, PairRow, Shelf
-from slipstream_app.models.store import open_store
-from slipstream_app.models.work import Work
+from slipstream_app.models.on_disk import OnDisk
 from slipstream_app.screens.base import AppContext
 from slipstream_app.settings_table import BY_KEY
 from slipstream_app.settings_table import CONTEXT as SETTINGS
@@ -19,55 +17,31 @@ from slipstream_app.strings import shown
 
 
 class DrafterMenu(QMenu):
-    """Filled when it is opened. `look` finds what lies on the disk, and is to be called a moment before that."""
+    """Filled when it is opened."""
 
-    def __init__(self, app: AppContext, parent: QMenu, *, open_: OpenStore = open_store) -> None:
+    def __init__(self, app: AppContext, on_disk: OnDisk, parent: QMenu) -> None:
         super().__init__(parent)
         self.setTitle(self.tr("Drafter"))
         self._app = app
-        self._open_store = open_
-        self._work = Work(self)
-        self._found: tuple[PairChoice, ...] = ()  # pairs on this machine
+        self._on_disk = on_disk
+        self._group = QActionGroup(self)  # one is checked
         self.aboutToShow.connect(self.fill)
         self.triggered.connect(self._on_triggered)
-        parent.aboutToShow.connect(self.look)
+        parent.aboutToShow.connect(on_disk.look)  # it takes a moment, in which the pointer gets here
+        on_disk.changed.connect(self.fill)
         self.fill()
-
-    @Slot()
-    def look(self) -> None:
-        """Which pairs there are, read from the disk off this thread."""
-        if self._app.session.choice is None:
-            return
-        open_ = self._open_store
-
-        def work() -> list[PairRow]:
-            store = open_(lambda _: None)
-            try:
-                return list(store.pairs())
-            finally:
-                store.close()
-
-        self._work.do(work, self._take, lambda _: None, "slipstream-look")
-
-    def _take(self, rows: list[PairRow]) -> None:
-        here = [row for row in rows if row.shelf is Shelf.ON_MAC and row.is_ready]
-        found = tuple(row.choice for row in here if row.choice.drafters != ())
-        if found != self._found:  # else an open menu stays as it is
-            self._found = found
-            self.fill()
 
     @Slot()
     def fill(self) -> None:
         drafting = self._app.drafting
         self.clear()
-        group = QActionGroup(self)
         words = BY_KEY[KEY].choices
         for mode in drafting.offered:
             action = self.addAction(shown(SETTINGS, words[mode.value]))
             action.setCheckable(True)
             action.setChecked(mode is drafting.active)
             action.setData(mode.value)
-            group.addAction(action)
+            self._group.addAction(action)
         if others := self._others():
             self.addSeparator()
             for choice in others:
@@ -81,7 +55,8 @@ class DrafterMenu(QMenu):
         loaded = self._app.session.choice
         if loaded is None:
             return []
-        return [choice for choice in self._found if choice.target == loaded.target and choice != loaded]
+        found = (choice for choice in self._on_disk.pairs if choice.drafters != ())
+        return [choice for choice in found if choice.target == loaded.target and choice != loaded]
 
     @Slot(QAction)
     def _on_triggered(self, action: QAction) -> None:

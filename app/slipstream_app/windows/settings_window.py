@@ -26,7 +26,7 @@ from slipstream_app.strings import mark, shown
 from slipstream_app.theme import XL, L, M, S, Theme
 from slipstream_app.widgets.calibration import CalibrationPanel
 from slipstream_app.widgets.panel import wrapped
-from slipstream_app.windows.settings_editors import Editor, make_editor
+from slipstream_app.widgets.setting_editors import Editor, make_editor
 from slipstream_app.windows.settings_pages import AboutPage, KeptPrompts, PrivacyPage, UpdatesPage
 
 PAGES = {
