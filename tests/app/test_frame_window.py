@@ -11,6 +11,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLineEdit, QListView, QSpinBox, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.scripted_store import ScriptedStore
 from fakes import FakeEngine, Script
 from slipstream.errors import EngineFaulted, ModelIncomplete, WontFit
 from slipstream.events import Done, Failed, Ready, Timings, Working
@@ -24,10 +25,12 @@ from slipstream_app.models.activity import Doing
 from slipstream_app.models.recent import RecentPairs
 from slipstream_app.models.server_options import server_options
 from slipstream_app.screens.base import AppContext
+from slipstream_app.screens.models import ModelsScreen
 from slipstream_app.screens.registry import PLACES
 from slipstream_app.settings import Settings
 from slipstream_app.widgets.banner import Banner, BannerBar, Banners, Kind
 from slipstream_app.widgets.recovery import Cause, cause_of
+from slipstream_app.windows import splitters
 from slipstream_app.windows.shell import Shell
 
 HELLO = Request(Text("hello"), Options())
@@ -82,6 +85,30 @@ def test_geometry_and_place_are_kept(qtbot: QtBot, shell: Shell, tmp_path: Path)
     context.history.close()
     context.speeds.close()
     second.window.deleteLater()
+
+
+def test_splitters_stay_where_they_were_put(qtbot: QtBot, context: AppContext) -> None:
+    def opened() -> ModelsScreen:
+        made = ModelsScreen(context, open_=ScriptedStore)
+        qtbot.addWidget(made)
+        made.resize(1000, 700)
+        splitters.recall(context.settings, made)
+        made.show()
+        made.visited(None)
+        qtbot.waitUntil(lambda: all(made.pairs.sizes()), timeout=5000)
+        return made
+
+    first = opened()
+    first.pairs.setSizes([200, 400])
+    splitters.remember(context.settings, first)
+    second = opened()
+    qtbot.waitUntil(lambda: second.pairs.sizes() == first.pairs.sizes(), timeout=2000)
+    assert not second.pairs.childrenCollapsible()
+    context.settings.remember("splitters/models/0", "no state")
+    third = opened()
+    assert third.pairs.sizes() != first.pairs.sizes()
+    for screen in (first, second, third):
+        screen.closing()
 
 
 # The pair.

@@ -279,6 +279,8 @@ def test_a_race_leaves_its_speed_here(qtbot: QtBot, screen: ModelsScreen, contex
     visit(qtbot, screen)
     assert cell(screen, "built in", 4) == "2.67×"
     assert cell(screen, "qwen", 4) == "not measured"
+    choose(screen, "built in")
+    assert screen.pairs.details.facts.text().startswith("Measured here: DSpark 2.67×, Lookup 1.10×")
 
 
 def test_a_place_can_be_asked_for(qtbot: QtBot, screen: ModelsScreen) -> None:

@@ -218,6 +218,7 @@ class ModelPairs(QSplitter):
             row,
             self.table.fit_of(row),
             CONTEXTS[self.context.value()],
+            self._app.speedups.by_mode(row.title),
             is_loaded=self.table.is_loaded(row),
             can_get=any(not self._is_fetched(half.repo) for half in row.missing),
         )

@@ -114,5 +114,6 @@ def source_name(source: str) -> str:
         "chat": QCoreApplication.translate("Sources", "Chat"),
         "race": QCoreApplication.translate("Sources", "Race"),
         "verify": QCoreApplication.translate("Sources", "Verify"),
+        "self-test": QCoreApplication.translate("Sources", "Self-test"),
         "client": QCoreApplication.translate("Sources", "API client"),
     }.get(source, source)

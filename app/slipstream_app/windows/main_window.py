@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from slipstream.events import Faulted, Status, Working
 from slipstream_app import log
 from slipstream_app.bridge.pair import PairChoice
-from slipstream_app.bridge.server import ServerOn
+from slipstream_app.bridge.server import ServerOn, ServerStarting
 from slipstream_app.models.on_disk import OnDisk
 from slipstream_app.models.pairs import FitWord
 from slipstream_app.models.recent import RecentPairs
@@ -35,6 +35,7 @@ from slipstream_app.widgets.footer import Footer
 from slipstream_app.widgets.pill import Offer, Popover
 from slipstream_app.widgets.recovery import LOG_LINES, RecoveryCard
 from slipstream_app.widgets.sidebar import Row, Sidebar
+from slipstream_app.windows import splitters
 from slipstream_app.windows.actions import Actions, fill_menu_bar
 from slipstream_app.windows.drafter_menu import DrafterMenu
 from slipstream_app.windows.status_bar import StatusBar
@@ -115,6 +116,7 @@ class MainWindow(QMainWindow):
             screen = self._screens[name] = place.open(self._app)
             screen.commands_changed.connect(self.tend)
             self.stack.addWidget(screen)
+            splitters.recall(self._app.settings, screen)
         before, screen = self.screen_now, self._screens[name]
         if before is not None and before is not screen:
             before.left()
@@ -192,6 +194,8 @@ class MainWindow(QMainWindow):
         can["model.load"] = session.choice is None
         can["server.copy_url"] = isinstance(self._app.server.state, ServerOn)
         self.actions_.offer(can)
+        is_serving = isinstance(self._app.server.state, ServerOn | ServerStarting)
+        self.actions_["server.toggle"].setText(self.tr("Stop Server") if is_serving else self.tr("Start Server"))
         self.stop.setVisible(can["chat.stop"])
 
     @Slot(object)
@@ -359,7 +363,9 @@ class MainWindow(QMainWindow):
         event.ignore()  # the shell hides it, or ends everything
 
     def keep(self) -> None:
-        """Remember where the window is."""
+        """Remember where the window is, and its splitters."""
+        for screen in self.screens():
+            splitters.remember(self._app.settings, screen)
         self._app.settings.remember("geometry", self.saveGeometry())
 
 
