@@ -1313,32 +1313,32 @@
 <context>
     <name>MainWindow</name>
     <message>
-        <source>Stop</source>
-        <translation>Anhalten</translation>
-    </message>
-    <message>
-        <source>Stop what is being written</source>
-        <translation>Anhalten, was gerade geschrieben wird</translation>
-    </message>
-    <message>
-        <source>Command palette</source>
-        <translation>Befehlspalette</translation>
-    </message>
-    <message>
-        <source>Command palette  {0}</source>
-        <translation>Befehlspalette  {0}</translation>
-    </message>
-    <message>
         <source>loaded</source>
         <translation>geladen</translation>
     </message>
     <message>
-        <source>{0} tokens of context</source>
-        <translation>{0} Tokens Kontext</translation>
-    </message>
-    <message>
         <source>{0}× here</source>
         <translation>hier {0}×</translation>
+    </message>
+    <message>
+        <source>Stop Server</source>
+        <translation>Server anhalten</translation>
+    </message>
+    <message>
+        <source>Start Server</source>
+        <translation>Server starten</translation>
+    </message>
+    <message>
+        <source>fits</source>
+        <translation>passt</translation>
+    </message>
+    <message>
+        <source>tight</source>
+        <translation>knapp</translation>
+    </message>
+    <message>
+        <source>too large</source>
+        <translation>zu groß</translation>
     </message>
 </context>
 <context>
@@ -1612,54 +1612,6 @@
         <translation>Bereit</translation>
     </message>
     <message>
-        <source>Loading</source>
-        <translation>Lädt</translation>
-    </message>
-    <message>
-        <source>Measure it here</source>
-        <translation>Hier messen</translation>
-    </message>
-    <message>
-        <source>Skip, measure later</source>
-        <translation>Später messen</translation>
-    </message>
-    <message>
-        <source>Measuring: the same answer twice, plainly and with drafts…</source>
-        <translation>Wird gemessen: dieselbe Antwort zweimal, einfach und mit Entwürfen …</translation>
-    </message>
-    <message>
-        <source>It could not be measured: {0}</source>
-        <translation>Das ließ sich nicht messen: {0}</translation>
-    </message>
-    <message>
-        <source>Not measured.</source>
-        <translation>Nicht gemessen.</translation>
-    </message>
-    <message>
-        <source>Measured here on code: {0}× as fast, {1} against {2} tok/s.</source>
-        <translation>Hier mit Code gemessen: {0}-mal so schnell, {1} gegen {2} Tok/s.</translation>
-    </message>
-    <message>
-        <source>Both answers are the same, token for token.</source>
-        <translation>Beide Antworten sind gleich, Token für Token.</translation>
-    </message>
-    <message>
-        <source>The two answers differ. Run a race to see where and why.</source>
-        <translation>Die beiden Antworten weichen ab. Ein Rennen zeigt, wo und warum.</translation>
-    </message>
-    <message>
-        <source>Loading {0}…</source>
-        <translation>{0} wird geladen …</translation>
-    </message>
-    <message>
-        <source>{0} is loaded.</source>
-        <translation>{0} ist geladen.</translation>
-    </message>
-    <message>
-        <source>No model is loaded yet.</source>
-        <translation>Es ist noch kein Modell geladen.</translation>
-    </message>
-    <message>
         <source>Looking for more…</source>
         <translation>Weitere werden gesucht …</translation>
     </message>
@@ -1698,6 +1650,14 @@
     <message>
         <source>{0}: at least {1} to download</source>
         <translation>{0}: mindestens {1} herunterzuladen</translation>
+    </message>
+    <message>
+        <source>Use models I already have…</source>
+        <translation>Eigene Modelle verwenden …</translation>
+    </message>
+    <message>
+        <source>A folder with models</source>
+        <translation>Ein Ordner mit Modellen</translation>
     </message>
 </context>
 <context>
@@ -1813,6 +1773,10 @@
     <message>
         <source>How much memory it takes is known once the hub was asked for its layout.</source>
         <translation>Wie viel Speicher es braucht, ist bekannt, sobald der Hub nach seinem Aufbau gefragt wurde.</translation>
+    </message>
+    <message>
+        <source>Measured here: {0}</source>
+        <translation>Hier gemessen: {0}</translation>
     </message>
 </context>
 <context>
@@ -2558,6 +2522,73 @@
     </message>
 </context>
 <context>
+    <name>ReadyCard</name>
+    <message>
+        <source>Loading</source>
+        <translation>Lädt</translation>
+    </message>
+    <message>
+        <source>Measure it here</source>
+        <translation>Hier messen</translation>
+    </message>
+    <message>
+        <source>Skip, measure later</source>
+        <translation>Später messen</translation>
+    </message>
+    <message>
+        <source>Measuring: the same answer twice, plainly and with drafts…</source>
+        <translation>Wird gemessen: dieselbe Antwort zweimal, einfach und mit Entwürfen …</translation>
+    </message>
+    <message>
+        <source>It could not be measured: {0}</source>
+        <translation>Das ließ sich nicht messen: {0}</translation>
+    </message>
+    <message>
+        <source>Not measured.</source>
+        <translation>Nicht gemessen.</translation>
+    </message>
+    <message>
+        <source>Measured here on code: {0}× as fast, {1} against {2} tok/s.</source>
+        <translation>Hier mit Code gemessen: {0}-mal so schnell, {1} gegen {2} Tok/s.</translation>
+    </message>
+    <message>
+        <source>Both answers are the same, token for token.</source>
+        <translation>Beide Antworten sind gleich, Token für Token.</translation>
+    </message>
+    <message>
+        <source>The two answers differ. Run a race to see where and why.</source>
+        <translation>Die beiden Antworten weichen ab. Ein Rennen zeigt, wo und warum.</translation>
+    </message>
+    <message>
+        <source>Measuring what its passes cost here: {0} of {1}</source>
+        <translation>Misst, was seine Durchläufe hier kosten: {0} von {1}</translation>
+    </message>
+    <message>
+        <source>This machine is {0}: measure later, in Settings.</source>
+        <translation>Dieser Rechner ist {0}: später in den Einstellungen messen.</translation>
+    </message>
+    <message>
+        <source>What its passes cost could not be measured: {0}</source>
+        <translation>Was seine Durchläufe kosten, konnte nicht gemessen werden: {0}</translation>
+    </message>
+    <message>
+        <source>What its passes cost here is known now, so Auto chooses well at once.</source>
+        <translation>Was seine Durchläufe hier kosten, ist nun bekannt: Auto wählt sofort gut.</translation>
+    </message>
+    <message>
+        <source>Loading {0}…</source>
+        <translation>{0} wird geladen …</translation>
+    </message>
+    <message>
+        <source>{0} is loaded.</source>
+        <translation>{0} ist geladen.</translation>
+    </message>
+    <message>
+        <source>No model is loaded yet.</source>
+        <translation>Es ist noch kein Modell geladen.</translation>
+    </message>
+</context>
+<context>
     <name>RecoveryCard</name>
     <message>
         <source>Finished text is kept.</source>
@@ -2892,14 +2923,6 @@
         <translation>Webseiten, die ihn aufrufen dürfen</translation>
     </message>
     <message>
-        <source>Start the server when Slipstream is opened</source>
-        <translation>Den Server beim Öffnen von Slipstream starten</translation>
-    </message>
-    <message>
-        <source>Load the last pair when a request comes</source>
-        <translation>Das letzte Paar laden, wenn eine Anfrage kommt</translation>
-    </message>
-    <message>
         <source>Web pages</source>
         <translation>Webseiten</translation>
     </message>
@@ -2922,6 +2945,10 @@
     <message>
         <source>Hide</source>
         <translation>Verbergen</translation>
+    </message>
+    <message>
+        <source>A prompt that does not fit the context is refused with its length, never cut.</source>
+        <translation>Ein Prompt, der nicht in den Kontext passt, wird mit seiner Länge abgewiesen, nie gekürzt.</translation>
     </message>
 </context>
 <context>
@@ -3624,6 +3651,10 @@
         <source>API client</source>
         <translation>API-Client</translation>
     </message>
+    <message>
+        <source>Self-test</source>
+        <translation>Selbsttest</translation>
+    </message>
 </context>
 <context>
     <name>SpeedChart</name>
@@ -4215,6 +4246,33 @@
     <message>
         <source>Result: {0}</source>
         <translation>Ergebnis: {0}</translation>
+    </message>
+</context>
+<context>
+    <name>Toolbar</name>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>Stop what is being written</source>
+        <translation>Anhalten, was gerade geschrieben wird</translation>
+    </message>
+    <message>
+        <source>Command palette</source>
+        <translation>Befehlspalette</translation>
+    </message>
+    <message>
+        <source>Command palette  {0}</source>
+        <translation>Befehlspalette  {0}</translation>
+    </message>
+    <message>
+        <source>Loaded: {0}</source>
+        <translation>Geladen: {0}</translation>
+    </message>
+    <message>
+        <source>{0} tokens of context</source>
+        <translation>{0} Tokens Kontext</translation>
     </message>
 </context>
 <context>

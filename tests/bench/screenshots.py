@@ -164,8 +164,8 @@ class Studio:
 def _welcome(studio: Studio) -> QWidget:
     studio.window.go("onboarding")
     screen: Any = studio.window.screen_now
-    screen.run_test()
-    studio.wait(lambda: screen._test is None)
+    screen.ready.run_test()
+    studio.wait(lambda: screen.ready.test is None)
     return studio.window
 
 
