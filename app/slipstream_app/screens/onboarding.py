@@ -185,12 +185,10 @@ class OnboardingScreen(Screen):
         self.choices.button(0).setChecked(True)
         self.use.hide()
         while self._list.count() > 2:
-            item = self._list.takeAt(2)
-            widget = item.widget() if item is not None else None
+            widget = self._list.takeAt(2).widget()
             if isinstance(widget, QRadioButton):
                 self.choices.removeButton(widget)
-            if widget is not None:
-                widget.deleteLater()
+            widget.deleteLater()
         del self._offers[1:]
 
     def _look(self, folder: Path | None = None) -> None:

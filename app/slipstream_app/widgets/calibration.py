@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QDateTime, QLocale, Slot
+from PySide6.QtCore import QDateTime, QLocale, Qt, Slot
 from PySide6.QtWidgets import QProgressBar, QWidget
 
 from slipstream.curves import Curves
@@ -29,9 +29,10 @@ class CalibrationPanel(Panel):
         self.measure.clicked.connect(self.start)
         self.anyway.clicked.connect(self._on_anyway)
         self.stop.clicked.connect(calibrating.stop)
-        for widget in (self.anyway, self.stop, self.measure):
+        for widget in (self.stop, self.measure):
             self.head.addWidget(widget)
         self.body.addWidget(self.words)
+        self.body.addWidget(self.anyway, 0, Qt.AlignmentFlag.AlignLeft)
         self.body.addWidget(self.bar)
         calibrating.changed.connect(self.refresh)
         calibrating.attend()

@@ -33,7 +33,7 @@ class KeepChoice(QWidget):
             (self.tr("As in Settings: {0}").format(words), None),
             (self.tr("Always: pinned"), PINNED),
         ]
-        minutes = sorted({*OFFERED, *([own] if own else [])})
+        minutes: list[int] = sorted({*OFFERED, own} if own else OFFERED)
         rows += [(self.tr("%n minute(s) after the last request", "", count), count) for count in minutes]
         if rows != [(self.box.itemText(at), self.box.itemData(at)) for at in range(self.box.count())]:
             self.box.clear()

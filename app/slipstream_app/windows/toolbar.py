@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QLocale, QSize, Slot
-from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtCore import QLocale, QSize, Qt, Slot
+from PySide6.QtGui import QKeySequence, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from slipstream.events import Ready, Status, Working
 from slipstream.types import ModelInfo
@@ -18,6 +18,30 @@ from slipstream_app.theme import M, S, Theme
 from slipstream_app.widgets.pill import Pill
 
 
+class _Facts(QLabel):
+    """Takes what room there is; what does not fit is in the tip."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._words = ""
+        self.setProperty("role", "muted")
+        self.setProperty("elides", True)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def say(self, words: str) -> None:
+        self._words = words
+        self.setToolTip(words)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        self.setText(self.fontMetrics().elidedText(self._words, Qt.TextElideMode.ElideRight, self.width()))
+
+
 class Toolbar(QFrame):
     """Its buttons are for whoever made it to connect."""
 
@@ -26,8 +50,7 @@ class Toolbar(QFrame):
         self._theme = theme
         self.setProperty("role", "bar")
         self.pill = Pill(theme)
-        self.facts = QLabel()
-        self.facts.setProperty("role", "muted")
+        self.facts = _Facts()
         self.stop = QPushButton(self.tr("Stop"))
         self.stop.setIcon(icon(theme, "square"))
         self.stop.setToolTip(self.tr("Stop what is being written"))
@@ -50,9 +73,9 @@ class Toolbar(QFrame):
     def show_status(self, status: Status) -> None:
         match status:
             case Ready(info) | Working(info):
-                self.facts.setText(self._facts_of(info))
+                self.facts.say(self._facts_of(info))
             case _:
-                self.facts.clear()
+                self.facts.say("")
 
     def _facts_of(self, info: ModelInfo) -> str:
         size = weights_bytes(Path(info.path))
