@@ -11,6 +11,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLineEdit, QListView, QSpinBox, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.fake_run import FakeRun
 from app.scripted_store import ScriptedStore
 from fakes import FakeEngine, Script
 from slipstream.errors import EngineFaulted, ModelIncomplete, WontFit
@@ -24,6 +25,7 @@ from slipstream_app.main import make_context
 from slipstream_app.models.activity import Doing
 from slipstream_app.models.recent import RecentPairs
 from slipstream_app.models.server_options import server_options
+from slipstream_app.models.training import Training, Wanted
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.models import ModelsScreen
 from slipstream_app.screens.registry import PLACES
@@ -183,6 +185,36 @@ def test_nothing_ticks_while_the_window_is_hidden(qtbot: QtBot, loaded: Shell, e
     engine.released.set()
     qtbot.waitUntil(lambda: isinstance(loaded.app.session.status, Ready), timeout=5000)
     assert not loaded.watch._look.isActive()
+
+
+def test_the_sidebar_counts_what_ended_while_nobody_looked(qtbot: QtBot, loaded: Shell, engine: FakeEngine) -> None:
+    window, ends = loaded.window, list[object]()
+    loaded.app.bus.said.connect(lambda _, event: ends.append(event) if isinstance(event, Done) else None)
+
+    def told(row: int) -> str:
+        return str(window.sidebar.list.model().index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole))
+
+    def ask(source: str) -> None:
+        before = len(ends)
+        loaded.app.session.submit(HELLO, source)
+        qtbot.waitUntil(lambda: len(ends) > before, timeout=5000)
+
+    window.go("chat")
+    ask("chat")
+    assert told(0) == "Chat"
+    window.go("models")
+    ask("chat")
+    ask("race")
+    assert told(0) == "Chat, 1 new"
+    window.go("chat")
+    assert told(0) == "Chat"
+    window.hide()
+    ask("chat")
+    assert told(0) == "Chat, 1 new"
+    window.show()
+    assert told(0) == "Chat"
+    loaded.app.trainings.made.emit(Training(Wanted("tiny", None, 1), Path("/nowhere"), FakeRun))
+    assert told(1) == "Models, 1 new"
 
 
 # Banners.

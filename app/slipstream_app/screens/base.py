@@ -70,6 +70,7 @@ class Screen(QWidget):
 
     NAME: ClassVar[str]  # in `Navigator.go`
     commands_changed = Signal()  # what `commands` answers is different now
+    news = Signal()  # something came to its end here that is worth a look
 
     def __init__(self, app: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -43,6 +43,7 @@ class ModelsScreen(Screen):
         self._download_moved.connect(self.fetching.show_state)
         self.fetching.changed.connect(self._on_downloads)
         self.fetching.arrived.connect(self.pairs.look)
+        self.fetching.finished.connect(self.news)
         self.pairs.unfinished_found.connect(self._on_unfinished)
         self.pairs.get_asked.connect(self._on_get)
         self.pairs.make_asked.connect(self._on_make)

@@ -37,6 +37,7 @@ from slipstream_app.widgets.recovery import LOG_LINES, RecoveryCard
 from slipstream_app.widgets.sidebar import Row, Sidebar
 from slipstream_app.windows import splitters
 from slipstream_app.windows.actions import Actions, fill_menu_bar
+from slipstream_app.windows.badges import Badges
 from slipstream_app.windows.drafter_menu import DrafterMenu
 from slipstream_app.windows.status_bar import StatusBar
 from slipstream_app.windows.toolbar import Toolbar
@@ -72,6 +73,7 @@ class MainWindow(QMainWindow):
         self.footer = Footer(theme, app.activity, app.telemetry)
         self.sidebar = Sidebar(theme, [_row(place.name) for place in PLACES], self.footer)
         self.sidebar.chosen.connect(self.go)
+        self.badges = Badges(app, self.sidebar, self)
         self.toolbar = Toolbar(theme)
         self.pill, self.stop, self.search = self.toolbar.pill, self.toolbar.stop, self.toolbar.search
         self.stop.clicked.connect(self._on_stop)
@@ -117,6 +119,7 @@ class MainWindow(QMainWindow):
             screen.commands_changed.connect(self.tend)
             self.stack.addWidget(screen)
             splitters.recall(self._app.settings, screen)
+            self.badges.follow(screen)
         before, screen = self.screen_now, self._screens[name]
         if before is not None and before is not screen:
             before.left()
@@ -126,6 +129,8 @@ class MainWindow(QMainWindow):
         if place is not ONBOARDING:
             self._app.settings.remember("screen", name)
         self.setWindowTitle(screen.title or "Slipstream")
+        if self.isVisible():
+            self.badges.see(name)
         screen.visited(argument)
         self.tend()
 
@@ -349,11 +354,13 @@ class MainWindow(QMainWindow):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self.badges.see(self._current)
         if self.screen_now is not None:
             self.screen_now.visited(None)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
+        self.badges.see("")
         if self.screen_now is not None:
             self.screen_now.left()
 
