@@ -14,11 +14,15 @@ from slipstream.store.paths import data_dir
 from slipstream_app import log, strings
 from slipstream_app.bridge.session import Session
 from slipstream_app.history import open_history
+from slipstream_app.models.activity import Activity
+from slipstream_app.models.calibrating import Calibrating
+from slipstream_app.models.drafting import Drafting
+from slipstream_app.models.keep_alive import KeepAlive
 from slipstream_app.models.requests import RequestTable
 from slipstream_app.models.speedups import Speedups
 from slipstream_app.models.telemetry import Telemetry
 from slipstream_app.models.telemetry_history import TelemetryHistory
-from slipstream_app.models.training import Trainings
+from slipstream_app.models.trainings import Trainings
 from slipstream_app.screens.base import AppContext, Navigator
 from slipstream_app.settings import Settings
 from slipstream_app.single import begin
@@ -30,7 +34,7 @@ from slipstream_app.windows.shell import Shell
 def make_context(session: Session, settings: Settings, folder: Path) -> AppContext:
     """`folder`: where chats and the history of speeds are kept."""
     telemetry, speeds = Telemetry(), TelemetryHistory(folder / "speeds.db")
-    requests = RequestTable(session.server)
+    requests, speedups = RequestTable(session.server), Speedups(settings)
     telemetry.listen(session.bus)
     telemetry.ended.connect(speeds.add)
     session.bus.server_changed.connect(requests.on_server)
@@ -46,8 +50,12 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
         history=open_history(folder / "chats.db"),
         telemetry=telemetry,
         speeds=speeds,
-        speedups=Speedups(settings),
+        speedups=speedups,
         requests=requests,
+        activity=Activity(session.bus),
+        calibrating=Calibrating(session),
+        keep_alive=KeepAlive(settings),
+        drafting=Drafting(session, settings, speedups),
         trainings=Trainings(folder / "training"),
     )
 

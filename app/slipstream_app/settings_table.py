@@ -204,11 +204,18 @@ SETTINGS: tuple[Setting, ...] = (
         Page.PERFORMANCE,
         "auto",
         mark("Settings", "Who drafts"),
-        mark("Settings", "For new chats. The text is the same under every choice; only the speed differs."),
+        mark(
+            "Settings",
+            "For new chats. The text is the same under every choice; only the speed differs. "
+            "Where the loaded pair has no such drafter, Automatic holds.",
+        ),
         choices={
             "auto": mark("Settings", "Automatic"),
-            "baseline": mark("Settings", "Nobody: plain decoding"),
+            "dspark": "DSpark",
+            "dflash": "DFlash",
+            "mtp": mark("Settings", "MTP heads of the model"),
             "lookup": mark("Settings", "Lookup in the text so far"),
+            "baseline": mark("Settings", "Nobody: plain decoding"),
         },
     ),
     Setting(

@@ -444,10 +444,6 @@
         <translation>Abbrechen</translation>
     </message>
     <message>
-        <source>Verifying, {0} of {1} tokens</source>
-        <translation>Wird geprüft, {0} von {1} Tokens</translation>
-    </message>
-    <message>
         <source>{0} and {1}</source>
         <translation>{0} und {1}</translation>
     </message>
@@ -481,6 +477,20 @@
     <message>
         <source>This is a bug. Please report it. Checked {0}</source>
         <translation>Das ist ein Fehler. Bitte melden. Geprüft {0}</translation>
+    </message>
+    <message numerus="yes">
+        <source>Verifying, {0} of %n token(s)</source>
+        <translation>
+            <numerusform>Prüft, {0} von %n Token</numerusform>
+            <numerusform>Prüft, {0} von %n Token</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>AppliedSettings</name>
+    <message>
+        <source>Opening at login could not be changed: {0}</source>
+        <translation>Das Öffnen bei der Anmeldung ließ sich nicht ändern: {0}</translation>
     </message>
 </context>
 <context>
@@ -572,16 +582,19 @@
         <translation>Ein Token dauert {0} ms</translation>
     </message>
     <message>
-        <source>checking {0} drafts takes {1} ms</source>
-        <translation>{0} Entwürfe zu prüfen {1} ms</translation>
-    </message>
-    <message>
         <source>{0} drafts {1} in {2} ms</source>
         <translation>{0} entwirft {1} in {2} ms</translation>
     </message>
     <message>
         <source>Plain decoding uses {0} of the memory&apos;s speed.</source>
         <translation>Ohne Entwürfe werden {0} der Speichergeschwindigkeit genutzt.</translation>
+    </message>
+    <message numerus="yes">
+        <source>checking %n draft(s) takes {0} ms</source>
+        <translation>
+            <numerusform>einen Entwurf zu prüfen dauert {0} ms</numerusform>
+            <numerusform>%n Entwürfe zu prüfen dauert {0} ms</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -955,16 +968,19 @@
         <translation>Noch nichts gemessen: Automatisch lernt es in seinen ersten Runden.</translation>
     </message>
     <message>
-        <source>The cost of a round at {0} lengths</source>
-        <translation>Die Kosten einer Runde bei {0} Längen</translation>
-    </message>
-    <message>
         <source>plain</source>
         <translation>ohne Entwürfe</translation>
     </message>
     <message>
         <source>n-gram</source>
         <translation>N-Gramm</translation>
+    </message>
+    <message numerus="yes">
+        <source>The cost of a round at %n length(s)</source>
+        <translation>
+            <numerusform>Was eine Runde bei einer Länge kostet</numerusform>
+            <numerusform>Was eine Runde bei %n Längen kostet</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -1062,6 +1078,21 @@
     </message>
 </context>
 <context>
+    <name>DrafterMenu</name>
+    <message>
+        <source>Drafter</source>
+        <translation>Drafter</translation>
+    </message>
+    <message>
+        <source>Load {0}</source>
+        <translation>{0} laden</translation>
+    </message>
+    <message>
+        <source>More drafters…</source>
+        <translation>Weitere Drafter …</translation>
+    </message>
+</context>
+<context>
     <name>DropTurns</name>
     <message numerus="yes">
         <source>Send the oldest %n message(s) no longer?</source>
@@ -1071,12 +1102,15 @@
         </translation>
     </message>
     <message>
-        <source>They stay in the chat. {0} tokens are left to send.</source>
-        <translation>Sie bleiben im Chat. {0} Tokens sind noch zu senden.</translation>
-    </message>
-    <message>
         <source>Drop</source>
         <translation>Weglassen</translation>
+    </message>
+    <message numerus="yes">
+        <source>They stay in the chat. %Ln token(s) are left to send.</source>
+        <translation>
+            <numerusform>Sie bleiben im Chat. Ein Token bleibt zu senden.</numerusform>
+            <numerusform>Sie bleiben im Chat. %Ln Token bleiben zu senden.</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -1131,6 +1165,48 @@
     <message>
         <source>{0} % accepted</source>
         <translation>{0} % angenommen</translation>
+    </message>
+    <message>
+        <source>Reading</source>
+        <translation>Liest</translation>
+    </message>
+    <message>
+        <source>Measuring</source>
+        <translation>Misst</translation>
+    </message>
+</context>
+<context>
+    <name>KeepChoice</name>
+    <message>
+        <source>How long it stays loaded while nothing is asked</source>
+        <translation>Wie lange es geladen bleibt, wenn nichts gefragt wird</translation>
+    </message>
+    <message>
+        <source>When it has been unloaded, the next request to the server loads it again.</source>
+        <translation>Ist es entladen, lädt die nächste Anfrage an den Server es wieder.</translation>
+    </message>
+    <message>
+        <source>Stays loaded</source>
+        <translation>Bleibt geladen</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n minute(s) after the last request</source>
+        <translation>
+            <numerusform>eine Minute nach der letzten Anfrage</numerusform>
+            <numerusform>%n Minuten nach der letzten Anfrage</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>always</source>
+        <translation>immer</translation>
+    </message>
+    <message>
+        <source>As in Settings: {0}</source>
+        <translation>Wie in den Einstellungen: {0}</translation>
+    </message>
+    <message>
+        <source>Always: pinned</source>
+        <translation>Immer: angeheftet</translation>
     </message>
 </context>
 <context>
@@ -1240,32 +1316,32 @@
 <context>
     <name>MainWindow</name>
     <message>
-        <source>Stop</source>
-        <translation>Anhalten</translation>
-    </message>
-    <message>
-        <source>Stop what is being written</source>
-        <translation>Anhalten, was gerade geschrieben wird</translation>
-    </message>
-    <message>
-        <source>Command palette</source>
-        <translation>Befehlspalette</translation>
-    </message>
-    <message>
-        <source>Command palette  {0}</source>
-        <translation>Befehlspalette  {0}</translation>
-    </message>
-    <message>
         <source>loaded</source>
         <translation>geladen</translation>
     </message>
     <message>
-        <source>{0} tokens of context</source>
-        <translation>{0} Tokens Kontext</translation>
-    </message>
-    <message>
         <source>{0}× here</source>
         <translation>hier {0}×</translation>
+    </message>
+    <message>
+        <source>Stop Server</source>
+        <translation>Server anhalten</translation>
+    </message>
+    <message>
+        <source>Start Server</source>
+        <translation>Server starten</translation>
+    </message>
+    <message>
+        <source>fits</source>
+        <translation>passt</translation>
+    </message>
+    <message>
+        <source>tight</source>
+        <translation>knapp</translation>
+    </message>
+    <message>
+        <source>too large</source>
+        <translation>zu groß</translation>
     </message>
 </context>
 <context>
@@ -1392,6 +1468,37 @@
     </message>
 </context>
 <context>
+    <name>ModelPairs</name>
+    <message>
+        <source>Pairs</source>
+        <translation>Paare</translation>
+    </message>
+    <message>
+        <source>Looking for models on this machine…</source>
+        <translation>Modelle auf diesem Rechner werden gesucht …</translation>
+    </message>
+    <message>
+        <source>Context that must fit</source>
+        <translation>Kontext, der passen muss</translation>
+    </message>
+    <message>
+        <source>Context</source>
+        <translation>Kontext</translation>
+    </message>
+    <message>
+        <source>No pair matches.</source>
+        <translation>Kein Paar passt.</translation>
+    </message>
+    <message>
+        <source>Nothing was found on this machine. Look under Suggested, or add a folder.</source>
+        <translation>Auf diesem Rechner wurde nichts gefunden. Sieh unter „Vorschläge“ nach, oder füge einen Ordner hinzu.</translation>
+    </message>
+    <message>
+        <source>{0} tokens</source>
+        <translation>{0} Tokens</translation>
+    </message>
+</context>
+<context>
     <name>ModelsScreen</name>
     <message>
         <source>Shelf</source>
@@ -1430,40 +1537,12 @@
         <translation>Modelle</translation>
     </message>
     <message>
-        <source>Pairs</source>
-        <translation>Paare</translation>
-    </message>
-    <message>
-        <source>Context that must fit</source>
-        <translation>Kontext, der passen muss</translation>
-    </message>
-    <message>
-        <source>Context</source>
-        <translation>Kontext</translation>
-    </message>
-    <message>
-        <source>No pair matches.</source>
-        <translation>Kein Paar passt.</translation>
-    </message>
-    <message>
-        <source>Nothing was found on this machine. Look under Suggested, or add a folder.</source>
-        <translation>Auf diesem Rechner wurde nichts gefunden. Sieh unter „Vorschläge“ nach, oder füge einen Ordner hinzu.</translation>
-    </message>
-    <message>
-        <source>{0} tokens</source>
-        <translation>{0} Tokens</translation>
-    </message>
-    <message>
         <source>Downloads ({0})</source>
         <translation>Downloads ({0})</translation>
     </message>
     <message>
         <source>A folder with models</source>
         <translation>Ein Ordner mit Modellen</translation>
-    </message>
-    <message>
-        <source>Looking for models on this machine…</source>
-        <translation>Modelle auf diesem Rechner werden gesucht …</translation>
     </message>
     <message>
         <source>Training</source>
@@ -1536,54 +1615,6 @@
         <translation>Bereit</translation>
     </message>
     <message>
-        <source>Loading</source>
-        <translation>Lädt</translation>
-    </message>
-    <message>
-        <source>Measure it here</source>
-        <translation>Hier messen</translation>
-    </message>
-    <message>
-        <source>Skip, measure later</source>
-        <translation>Später messen</translation>
-    </message>
-    <message>
-        <source>Measuring: the same answer twice, plainly and with drafts…</source>
-        <translation>Wird gemessen: dieselbe Antwort zweimal, einfach und mit Entwürfen …</translation>
-    </message>
-    <message>
-        <source>It could not be measured: {0}</source>
-        <translation>Das ließ sich nicht messen: {0}</translation>
-    </message>
-    <message>
-        <source>Not measured.</source>
-        <translation>Nicht gemessen.</translation>
-    </message>
-    <message>
-        <source>Measured here on code: {0}× as fast, {1} against {2} tok/s.</source>
-        <translation>Hier mit Code gemessen: {0}-mal so schnell, {1} gegen {2} Tok/s.</translation>
-    </message>
-    <message>
-        <source>Both answers are the same, token for token.</source>
-        <translation>Beide Antworten sind gleich, Token für Token.</translation>
-    </message>
-    <message>
-        <source>The two answers differ. Run a race to see where and why.</source>
-        <translation>Die beiden Antworten weichen ab. Ein Rennen zeigt, wo und warum.</translation>
-    </message>
-    <message>
-        <source>Loading {0}…</source>
-        <translation>{0} wird geladen …</translation>
-    </message>
-    <message>
-        <source>{0} is loaded.</source>
-        <translation>{0} ist geladen.</translation>
-    </message>
-    <message>
-        <source>No model is loaded yet.</source>
-        <translation>Es ist noch kein Modell geladen.</translation>
-    </message>
-    <message>
         <source>Looking for more…</source>
         <translation>Weitere werden gesucht …</translation>
     </message>
@@ -1622,6 +1653,14 @@
     <message>
         <source>{0}: at least {1} to download</source>
         <translation>{0}: mindestens {1} herunterzuladen</translation>
+    </message>
+    <message>
+        <source>Use models I already have…</source>
+        <translation>Eigene Modelle verwenden …</translation>
+    </message>
+    <message>
+        <source>A folder with models</source>
+        <translation>Ein Ordner mit Modellen</translation>
     </message>
 </context>
 <context>
@@ -1738,6 +1777,10 @@
         <source>How much memory it takes is known once the hub was asked for its layout.</source>
         <translation>Wie viel Speicher es braucht, ist bekannt, sobald der Hub nach seinem Aufbau gefragt wurde.</translation>
     </message>
+    <message>
+        <source>Measured here: {0}</source>
+        <translation>Hier gemessen: {0}</translation>
+    </message>
 </context>
 <context>
     <name>PairTable</name>
@@ -1804,6 +1847,25 @@
     <message>
         <source>Not downloaded</source>
         <translation>Nicht geladen</translation>
+    </message>
+    <message>
+        <source>Stays loaded</source>
+        <translation>Bleibt geladen</translation>
+    </message>
+    <message>
+        <source>pinned</source>
+        <translation>angeheftet</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n min</source>
+        <translation>
+            <numerusform>%n min</numerusform>
+            <numerusform>%n min</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>always</source>
+        <translation>immer</translation>
     </message>
 </context>
 <context>
@@ -2463,6 +2525,73 @@
     </message>
 </context>
 <context>
+    <name>ReadyCard</name>
+    <message>
+        <source>Loading</source>
+        <translation>Lädt</translation>
+    </message>
+    <message>
+        <source>Measure it here</source>
+        <translation>Hier messen</translation>
+    </message>
+    <message>
+        <source>Skip, measure later</source>
+        <translation>Später messen</translation>
+    </message>
+    <message>
+        <source>Measuring: the same answer twice, plainly and with drafts…</source>
+        <translation>Wird gemessen: dieselbe Antwort zweimal, einfach und mit Entwürfen …</translation>
+    </message>
+    <message>
+        <source>It could not be measured: {0}</source>
+        <translation>Das ließ sich nicht messen: {0}</translation>
+    </message>
+    <message>
+        <source>Not measured.</source>
+        <translation>Nicht gemessen.</translation>
+    </message>
+    <message>
+        <source>Measured here on code: {0}× as fast, {1} against {2} tok/s.</source>
+        <translation>Hier mit Code gemessen: {0}-mal so schnell, {1} gegen {2} Tok/s.</translation>
+    </message>
+    <message>
+        <source>Both answers are the same, token for token.</source>
+        <translation>Beide Antworten sind gleich, Token für Token.</translation>
+    </message>
+    <message>
+        <source>The two answers differ. Run a race to see where and why.</source>
+        <translation>Die beiden Antworten weichen ab. Ein Rennen zeigt, wo und warum.</translation>
+    </message>
+    <message>
+        <source>Measuring what its passes cost here: {0} of {1}</source>
+        <translation>Misst, was seine Durchläufe hier kosten: {0} von {1}</translation>
+    </message>
+    <message>
+        <source>This machine is {0}: measure later, in Settings.</source>
+        <translation>Dieser Rechner ist {0}: später in den Einstellungen messen.</translation>
+    </message>
+    <message>
+        <source>What its passes cost could not be measured: {0}</source>
+        <translation>Was seine Durchläufe kosten, konnte nicht gemessen werden: {0}</translation>
+    </message>
+    <message>
+        <source>What its passes cost here is known now, so Auto chooses well at once.</source>
+        <translation>Was seine Durchläufe hier kosten, ist nun bekannt: Auto wählt sofort gut.</translation>
+    </message>
+    <message>
+        <source>Loading {0}…</source>
+        <translation>{0} wird geladen …</translation>
+    </message>
+    <message>
+        <source>{0} is loaded.</source>
+        <translation>{0} ist geladen.</translation>
+    </message>
+    <message>
+        <source>No model is loaded yet.</source>
+        <translation>Es ist noch kein Modell geladen.</translation>
+    </message>
+</context>
+<context>
     <name>RecoveryCard</name>
     <message>
         <source>Finished text is kept.</source>
@@ -2636,10 +2765,6 @@
         <translation>der nicht sagt, wer er ist</translation>
     </message>
     <message>
-        <source>Prompt {0} tokens, {1} of them from the cache; {2} tokens out in {3} rounds</source>
-        <translation>Eingabe {0} Tokens, davon {1} aus dem Cache; {2} Tokens aus in {3} Runden</translation>
-    </message>
-    <message>
         <source>First token after {0} s, then {1} tok/s, {2} tokens per round</source>
         <translation>Erstes Token nach {0} s, dann {1} Tok/s, {2} Tokens je Runde</translation>
     </message>
@@ -2658,6 +2783,27 @@
     <message>
         <source>Its text was not kept.</source>
         <translation>Der Text wurde nicht aufgehoben.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Prompt %Ln token(s), {0} of them from the cache</source>
+        <translation>
+            <numerusform>Prompt %Ln Token, davon {0} aus dem Cache</numerusform>
+            <numerusform>Prompt %Ln Token, davon {0} aus dem Cache</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>in %Ln round(s)</source>
+        <translation>
+            <numerusform>in einer Runde</numerusform>
+            <numerusform>in %Ln Runden</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln token(s) out {0}</source>
+        <translation>
+            <numerusform>%Ln Token ausgegeben {0}</numerusform>
+            <numerusform>%Ln Token ausgegeben {0}</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -2780,14 +2926,6 @@
         <translation>Webseiten, die ihn aufrufen dürfen</translation>
     </message>
     <message>
-        <source>Start the server when Slipstream is opened</source>
-        <translation>Den Server beim Öffnen von Slipstream starten</translation>
-    </message>
-    <message>
-        <source>Load the last pair when a request comes</source>
-        <translation>Das letzte Paar laden, wenn eine Anfrage kommt</translation>
-    </message>
-    <message>
         <source>Web pages</source>
         <translation>Webseiten</translation>
     </message>
@@ -2810,6 +2948,10 @@
     <message>
         <source>Hide</source>
         <translation>Verbergen</translation>
+    </message>
+    <message>
+        <source>A prompt that does not fit the context is refused with its length, never cut.</source>
+        <translation>Ein Prompt, der nicht in den Kontext passt, wird mit seiner Länge abgewiesen, nie gekürzt.</translation>
     </message>
 </context>
 <context>
@@ -2937,6 +3079,17 @@
     <message>
         <source>No model is loaded: the first request loads {0}.</source>
         <translation>Kein Modell ist geladen: die erste Anfrage lädt {0}.</translation>
+    </message>
+</context>
+<context>
+    <name>ServerSwitch</name>
+    <message>
+        <source>The server could not start: {0}</source>
+        <translation>Der Server konnte nicht starten: {0}</translation>
+    </message>
+    <message>
+        <source>Server settings</source>
+        <translation>Server-Einstellungen</translation>
     </message>
 </context>
 <context>
@@ -3188,10 +3341,6 @@
         <translation>Wer entwirft</translation>
     </message>
     <message>
-        <source>For new chats. The text is the same under every choice; only the speed differs.</source>
-        <translation>Für neue Chats. Der Text ist bei jeder Wahl derselbe; nur das Tempo ändert sich.</translation>
-    </message>
-    <message>
         <source>Automatic</source>
         <translation>Automatisch</translation>
     </message>
@@ -3391,6 +3540,14 @@
         <source>For agents that ask several things at once: more in all, each one a little slower, every text the same. From the next load on.</source>
         <translation>Für Agenten, die vieles zugleich fragen: insgesamt mehr, jede einzelne etwas langsamer, jeder Text derselbe. Ab dem nächsten Laden.</translation>
     </message>
+    <message>
+        <source>For new chats. The text is the same under every choice; only the speed differs. Where the loaded pair has no such drafter, Automatic holds.</source>
+        <translation>Für neue Chats. Der Text ist bei jeder Wahl derselbe; nur das Tempo ist anders. Hat das geladene Paar diesen Drafter nicht, gilt Automatisch.</translation>
+    </message>
+    <message>
+        <source>MTP heads of the model</source>
+        <translation>MTP-Köpfe des Modells</translation>
+    </message>
 </context>
 <context>
     <name>SettingsWindow</name>
@@ -3428,18 +3585,6 @@
     <message>
         <source>setting</source>
         <translation>Einstellung</translation>
-    </message>
-    <message>
-        <source>The server could not start: {0}</source>
-        <translation>Der Server konnte nicht starten: {0}</translation>
-    </message>
-    <message>
-        <source>Server settings</source>
-        <translation>Server-Einstellungen</translation>
-    </message>
-    <message>
-        <source>Opening at login could not be changed: {0}</source>
-        <translation>Das Öffnen bei der Anmeldung ließ sich nicht ändern: {0}</translation>
     </message>
     <message numerus="yes">
         <source>%n clients are using the server. Quit anyway?</source>
@@ -3819,16 +3964,19 @@
         <translation>Berechnete, nicht zwischengespeicherte Tokens des Prompts durch die Zeit bis zum ersten Token</translation>
     </message>
     <message>
-        <source>Tokens that each of {0} passes of the model made; 1.0 is plain decoding</source>
-        <translation>Tokens, die jeder von {0} Durchgängen des Modells ergab; 1.0 ist einfaches Dekodieren</translation>
-    </message>
-    <message>
         <source>{0} of {1} drafts kept</source>
         <translation>{0} von {1} Entwürfen angenommen</translation>
     </message>
     <message>
         <source>Drafted tokens that became part of the answer, of all that were drafted</source>
         <translation>Entworfene Tokens, die Teil der Antwort wurden, von allen entworfenen</translation>
+    </message>
+    <message numerus="yes">
+        <source>Tokens that each of %n pass(es) of the model made; 1.0 is plain decoding</source>
+        <translation>
+            <numerusform>Token, die der eine Durchlauf des Modells ergab; 1.0 ist einfaches Dekodieren</numerusform>
+            <numerusform>Token, die jeder von %n Durchläufen des Modells ergab; 1.0 ist einfaches Dekodieren</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -3923,6 +4071,14 @@
     <message>
         <source>Heat: {0}</source>
         <translation>Wärme: {0}</translation>
+    </message>
+    <message>
+        <source>Engine reading a prompt</source>
+        <translation>Engine liest einen Prompt</translation>
+    </message>
+    <message>
+        <source>Engine measuring</source>
+        <translation>Engine misst</translation>
     </message>
 </context>
 <context>
@@ -4092,6 +4248,33 @@
     </message>
 </context>
 <context>
+    <name>Toolbar</name>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>Stop what is being written</source>
+        <translation>Anhalten, was gerade geschrieben wird</translation>
+    </message>
+    <message>
+        <source>Command palette</source>
+        <translation>Befehlspalette</translation>
+    </message>
+    <message>
+        <source>Command palette  {0}</source>
+        <translation>Befehlspalette  {0}</translation>
+    </message>
+    <message>
+        <source>Loaded: {0}</source>
+        <translation>Geladen: {0}</translation>
+    </message>
+    <message>
+        <source>{0} tokens of context</source>
+        <translation>{0} Tokens Kontext</translation>
+    </message>
+</context>
+<context>
     <name>TrainingCard</name>
     <message>
         <source>A drafter for {0}</source>
@@ -4206,12 +4389,22 @@
         <translation>Hält nach diesem Teil an und geht von dort weiter; das Modell bleibt im Speicher.</translation>
     </message>
     <message>
-        <source>What it has learned so far is deleted, with the conversations: {0} files ({1}) in {2}.</source>
-        <translation>Das bisher Gelernte wird gelöscht, mit den Gesprächen: {0} Dateien ({1}) in {2}.</translation>
+        <source>Paused. Continue goes on from here; the model stays in memory.</source>
+        <translation>Angehalten. Weiter geht es von hier; das Modell bleibt im Speicher.</translation>
     </message>
-    <message>
-        <source>The drafter stays. The conversations are deleted: {0} files ({1}) in {2}.</source>
-        <translation>Das Entwurfsmodell bleibt. Die Gespräche werden gelöscht: {0} Dateien ({1}) in {2}.</translation>
+    <message numerus="yes">
+        <source>The drafter stays. The conversations are deleted: %n file(s) ({0}) in {1}.</source>
+        <translation>
+            <numerusform>Der Drafter bleibt. Die Gespräche werden gelöscht: eine Datei ({0}) in {1}.</numerusform>
+            <numerusform>Der Drafter bleibt. Die Gespräche werden gelöscht: %n Dateien ({0}) in {1}.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>What it has learned so far is deleted, with the conversations: %n file(s) ({0}) in {1}.</source>
+        <translation>
+            <numerusform>Was er bisher gelernt hat, wird gelöscht, mit den Gesprächen: eine Datei ({0}) in {1}.</numerusform>
+            <numerusform>Was er bisher gelernt hat, wird gelöscht, mit den Gesprächen: %n Dateien ({0}) in {1}.</numerusform>
+        </translation>
     </message>
 </context>
 <context>

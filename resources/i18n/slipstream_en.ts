@@ -10,6 +10,13 @@
             <numerusform>✓ Identical, %n tokens</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>Verifying, {0} of %n token(s)</source>
+        <translation>
+            <numerusform>Verifying, {0} of %n token</numerusform>
+            <numerusform>Verifying, {0} of %n tokens</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>BannerBar</name>
@@ -18,6 +25,16 @@
         <translation>
             <numerusform>%n message</numerusform>
             <numerusform>%n messages</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>CalibrationPanel</name>
+    <message numerus="yes">
+        <source>checking %n draft(s) takes {0} ms</source>
+        <translation>
+            <numerusform>checking %n draft takes {0} ms</numerusform>
+            <numerusform>checking %n drafts takes {0} ms</numerusform>
         </translation>
     </message>
 </context>
@@ -39,12 +56,49 @@
     </message>
 </context>
 <context>
+    <name>CostChart</name>
+    <message numerus="yes">
+        <source>The cost of a round at %n length(s)</source>
+        <translation>
+            <numerusform>The cost of a round at %n length</numerusform>
+            <numerusform>The cost of a round at %n lengths</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>DropTurns</name>
     <message numerus="yes">
         <source>Send the oldest %n message(s) no longer?</source>
         <translation>
             <numerusform>Send the oldest message no longer?</numerusform>
             <numerusform>Send the oldest %n messages no longer?</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>They stay in the chat. %Ln token(s) are left to send.</source>
+        <translation>
+            <numerusform>They stay in the chat. %Ln token is left to send.</numerusform>
+            <numerusform>They stay in the chat. %Ln tokens are left to send.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>KeepChoice</name>
+    <message numerus="yes">
+        <source>%n minute(s) after the last request</source>
+        <translation>
+            <numerusform>%n minute after the last request</numerusform>
+            <numerusform>%n minutes after the last request</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>PairTable</name>
+    <message numerus="yes">
+        <source>%n min</source>
+        <translation>
+            <numerusform>%n min</numerusform>
+            <numerusform>%n min</numerusform>
         </translation>
     </message>
 </context>
@@ -113,6 +167,30 @@
     </message>
 </context>
 <context>
+    <name>RequestsView</name>
+    <message numerus="yes">
+        <source>Prompt %Ln token(s), {0} of them from the cache</source>
+        <translation>
+            <numerusform>Prompt %Ln token, {0} of them from the cache</numerusform>
+            <numerusform>Prompt %Ln tokens, {0} of them from the cache</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>in %Ln round(s)</source>
+        <translation>
+            <numerusform>in %Ln round</numerusform>
+            <numerusform>in %Ln rounds</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln token(s) out {0}</source>
+        <translation>
+            <numerusform>%Ln token out {0}</numerusform>
+            <numerusform>%Ln tokens out {0}</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>Shell</name>
     <message numerus="yes">
         <source>%n clients are using the server. Quit anyway?</source>
@@ -129,6 +207,13 @@
         <translation>
             <numerusform>%n token</numerusform>
             <numerusform>%n tokens</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Tokens that each of %n pass(es) of the model made; 1.0 is plain decoding</source>
+        <translation>
+            <numerusform>Tokens that the one pass of the model made; 1.0 is plain decoding</numerusform>
+            <numerusform>Tokens that each of %n passes of the model made; 1.0 is plain decoding</numerusform>
         </translation>
     </message>
 </context>
@@ -159,6 +244,23 @@
         <translation>
             <numerusform>Thought for {0} s (%n token)</numerusform>
             <numerusform>Thought for {0} s (%n tokens)</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>TrainingCard</name>
+    <message numerus="yes">
+        <source>The drafter stays. The conversations are deleted: %n file(s) ({0}) in {1}.</source>
+        <translation>
+            <numerusform>The drafter stays. The conversations are deleted: %n file ({0}) in {1}.</numerusform>
+            <numerusform>The drafter stays. The conversations are deleted: %n files ({0}) in {1}.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>What it has learned so far is deleted, with the conversations: %n file(s) ({0}) in {1}.</source>
+        <translation>
+            <numerusform>What it has learned so far is deleted, with the conversations: %n file ({0}) in {1}.</numerusform>
+            <numerusform>What it has learned so far is deleted, with the conversations: %n files ({0}) in {1}.</numerusform>
         </translation>
     </message>
 </context>

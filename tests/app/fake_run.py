@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 WRITTEN = {"what": "Written", "shard": 0, "shards": 2, "conversations": 128, "tokens": 30_000, "seconds": 3.0}
+PAUSED = {"what": "Paused", "stands": True}
 JUDGED = {"what": "Judged", "by_kind": {"chat": 2.5, "code": 3.5}, "chance": 2.2}
 
 

@@ -17,9 +17,12 @@ from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.session import Session
 from slipstream_app.main import make_context
 from slipstream_app.models.calibrating import Phase
+from slipstream_app.models.updates import UpdateCheck
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.telemetry import TelemetryScreen
 from slipstream_app.settings import Settings
+from slipstream_app.widgets.footer import Footer
+from slipstream_app.windows.settings_window import SettingsWindow
 from tiny_runs import write_byte_drafter, write_target
 
 TINY = PairChoice("tiny pair", "/nowhere/tiny")
@@ -62,14 +65,19 @@ def test_it_measures_in_sight_and_shows_the_costs(
     calm(monkeypatch, None)
     seen: set[int] = set()
     screen.calibrating.changed.connect(lambda: seen.add(screen.calibration.bar.value()))
+    footer = Footer(app.theme, app.activity, app.telemetry)
+    qtbot.addWidget(footer)
+    words = [footer.word()]
+    app.activity.changed.connect(lambda: words.append(footer.word()))
     assert not screen.costs.isVisible()
     screen.calibration.measure.click()
     assert screen.calibration.stop.isVisible()
     qtbot.waitUntil(lambda: screen.calibrating.phase is Phase.MEASURED, timeout=30000)
     assert len(seen) > 3, "progress was seen"
+    assert words == ["Ready", "Measuring", "Ready"]
     assert screen.costs.isVisible()
     assert {"plain", "dspark"} <= set(app.session.costs)
-    assert "drafts takes" in screen.calibration.words.text()
+    assert "draft(s) takes" in screen.calibration.words.text()
     assert screen.calibration.measure.text() == "Calibrate again"
     # Another screen, as after a restart, finds what was kept.
     other = TelemetryScreen(app)
@@ -90,6 +98,27 @@ def test_a_busy_machine_is_refused_in_a_sentence_and_measured_when_told_to(
     assert "--force" not in words
     screen.calibration.anyway.click()
     qtbot.waitUntil(lambda: screen.calibrating.phase is Phase.MEASURED, timeout=30000)
+
+
+def test_settings_measure_again_and_every_window_sees_it(
+    qtbot: QtBot, screen: TelemetryScreen, app: AppContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calm(monkeypatch, "busy (load 9.0 on 2 processors over the last minute)")
+    window = SettingsWindow(app.theme, app.settings, app.session, UpdateCheck(app.settings), app.calibrating)
+    qtbot.addWidget(window)
+    window.open_at("performance")
+    panel = window.calibration
+    assert panel.isVisible()
+    assert panel.measure.text() == "Calibrate"
+    panel.measure.click()
+    assert screen.calibration.stop.isVisible(), "there it is under way as well"
+    qtbot.waitUntil(panel.anyway.isVisible, timeout=10_000)
+    assert panel.words.text().startswith("This machine is busy")
+    panel.anyway.click()
+    qtbot.waitUntil(lambda: app.calibrating.phase is Phase.MEASURED, timeout=30_000)
+    assert panel.measure.text() == "Calibrate again"
+    assert panel.words.text() == screen.calibration.words.text()
+    window.close()
 
 
 def test_stop_keeps_what_was_known(qtbot: QtBot, screen: TelemetryScreen, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def test_p22_the_same_figures_everywhere(
     assert "prompt 1,318 tok/s" in first
     assert "2.5 per round" in first
     (per_round,) = [meaning for text, meaning in last(screen).actions_row.stats.figures() if text.endswith("per round")]
-    assert "each of 40 passes" in per_round
+    assert "each of 40 pass(es)" in per_round
     assert "80 of 120 drafts kept" in first
     telemetry = TelemetryScreen(ready)
     qtbot.addWidget(telemetry)

@@ -11,6 +11,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLineEdit, QListView, QSpinBox, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.fake_run import FakeRun
+from app.scripted_store import ScriptedStore
 from fakes import FakeEngine, Script
 from slipstream.errors import EngineFaulted, ModelIncomplete, WontFit
 from slipstream.events import Done, Failed, Ready, Timings, Working
@@ -20,14 +22,17 @@ from slipstream_app.bridge.server import ServerOff, ServerOn, ServerRefused
 from slipstream_app.bridge.session import Session
 from slipstream_app.bridge.watch import Watch
 from slipstream_app.main import make_context
+from slipstream_app.models.activity import Doing
 from slipstream_app.models.recent import RecentPairs
 from slipstream_app.models.server_options import server_options
+from slipstream_app.models.training import Training, Wanted
 from slipstream_app.screens.base import AppContext
+from slipstream_app.screens.models import ModelsScreen
 from slipstream_app.screens.registry import PLACES
 from slipstream_app.settings import Settings
 from slipstream_app.widgets.banner import Banner, BannerBar, Banners, Kind
-from slipstream_app.widgets.footer import State
 from slipstream_app.widgets.recovery import Cause, cause_of
+from slipstream_app.windows import splitters
 from slipstream_app.windows.shell import Shell
 
 HELLO = Request(Text("hello"), Options())
@@ -84,6 +89,30 @@ def test_geometry_and_place_are_kept(qtbot: QtBot, shell: Shell, tmp_path: Path)
     second.window.deleteLater()
 
 
+def test_splitters_stay_where_they_were_put(qtbot: QtBot, context: AppContext) -> None:
+    def opened() -> ModelsScreen:
+        made = ModelsScreen(context, open_=ScriptedStore)
+        qtbot.addWidget(made)
+        made.resize(1000, 700)
+        splitters.recall(context.settings, made)
+        made.show()
+        made.visited(None)
+        qtbot.waitUntil(lambda: all(made.pairs.sizes()), timeout=5000)
+        return made
+
+    first = opened()
+    first.pairs.setSizes([200, 400])
+    splitters.remember(context.settings, first)
+    second = opened()
+    qtbot.waitUntil(lambda: second.pairs.sizes() == first.pairs.sizes(), timeout=2000)
+    assert not second.pairs.childrenCollapsible()
+    context.settings.remember("splitters/models/0", "no state")
+    third = opened()
+    assert third.pairs.sizes() != first.pairs.sizes()
+    for screen in (first, second, third):
+        screen.closing()
+
+
 # The pair.
 
 
@@ -103,6 +132,14 @@ def test_the_pill_says_what_is_loaded_and_the_popover_loads_another(qtbot: QtBot
         qtbot.mouseClick(popover.load, Qt.MouseButton.LeftButton)
     assert asked.args is not None
     assert asked.args[0] != PAIR
+
+
+def test_the_popover_says_whether_a_pair_fits(qtbot: QtBot, loaded: Shell) -> None:
+    window = loaded.window
+    window.open_popover()
+    qtbot.waitUntil(lambda: any(row.detail == "fits" for row in window.popover.found.rows), timeout=10_000)
+    assert {row.title: row.detail for row in window.popover.found.rows}["SmolLM2 135M + DSpark"] == "fits"
+    window.popover.hide()
 
 
 def test_unload_empties_the_pill(qtbot: QtBot, loaded: Shell) -> None:
@@ -125,7 +162,7 @@ def test_recent_pairs_survive_and_bad_ones_are_dropped(qtbot: QtBot, loaded: She
 
 def test_the_footer_tells_state_speed_and_share(qtbot: QtBot, loaded: Shell, engine: FakeEngine) -> None:
     footer = loaded.window.footer
-    assert footer.state is State.READY
+    assert footer.doing is Doing.READY
     timings = Timings(0.0, 0.0, 0.6, 1.4, 791, 0, 101, 40)  # P22: 100 intervals in 0.8 s
     engine.script = Script(pieces=("One", ", two"), timings=timings)
     done: list[object] = []
@@ -148,6 +185,36 @@ def test_nothing_ticks_while_the_window_is_hidden(qtbot: QtBot, loaded: Shell, e
     engine.released.set()
     qtbot.waitUntil(lambda: isinstance(loaded.app.session.status, Ready), timeout=5000)
     assert not loaded.watch._look.isActive()
+
+
+def test_the_sidebar_counts_what_ended_while_nobody_looked(qtbot: QtBot, loaded: Shell, engine: FakeEngine) -> None:
+    window, ends = loaded.window, list[object]()
+    loaded.app.bus.said.connect(lambda _, event: ends.append(event) if isinstance(event, Done) else None)
+
+    def told(row: int) -> str:
+        return str(window.sidebar.list.model().index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole))
+
+    def ask(source: str) -> None:
+        before = len(ends)
+        loaded.app.session.submit(HELLO, source)
+        qtbot.waitUntil(lambda: len(ends) > before, timeout=5000)
+
+    window.go("chat")
+    ask("chat")
+    assert told(0) == "Chat"
+    window.go("models")
+    ask("chat")
+    ask("race")
+    assert told(0) == "Chat, 1 new"
+    window.go("chat")
+    assert told(0) == "Chat"
+    window.hide()
+    ask("chat")
+    assert told(0) == "Chat, 1 new"
+    window.show()
+    assert told(0) == "Chat"
+    loaded.app.trainings.made.emit(Training(Wanted("tiny", None, 1), Path("/nowhere"), FakeRun))
+    assert told(1) == "Models, 1 new"
 
 
 # Banners.
@@ -201,7 +268,7 @@ def test_a_failed_forward_faults_the_engine_not_the_window(qtbot: QtBot, loaded:
     engine.script = Script(breaks_after=1)
     loaded.app.session.submit(HELLO)
     qtbot.waitUntil(window.recovery.isVisible, timeout=5000)
-    assert window.footer.state is State.CRASHED
+    assert window.footer.doing is Doing.STOPPED
     assert "stopped" in window.pill.text()
     window.go("models")  # it all still works
     window.recovery.details.click()
@@ -220,7 +287,7 @@ def test_p13_a_stuck_engine_is_seen_and_a_restart_works(qtbot: QtBot, loaded: Sh
     loaded.watch = Watch(loaded.app.bus, loaded, stalled_after_s=0.2, look_ms=50)
     loaded.watch.stalled.connect(window.show_stall)
     loaded.watch.moved.connect(window.hide_stall)
-    loaded.start_server()
+    loaded.switch.start()
     qtbot.waitUntil(lambda: isinstance(loaded.app.server.state, ServerOn), timeout=20000)
     engine.script = Script(pieces=("a",) * 20, blocks_after=10)
     ends: list[object] = []
@@ -287,7 +354,7 @@ def test_the_network_is_not_let_in_without_a_key(qtbot: QtBot, loaded: Shell) ->
 def test_p17_the_server_in_the_app_keeps_strangers_out(qtbot: QtBot, loaded: Shell) -> None:
     settings, server = loaded.app.settings, loaded.app.server
     settings.set("server/key", "a-secret-key")
-    loaded.toggle_server()
+    loaded.switch.toggle()
     qtbot.waitUntil(lambda: isinstance(server.state, ServerOn), timeout=20000)
     state = server.state
     assert isinstance(state, ServerOn)
@@ -302,7 +369,7 @@ def test_p17_the_server_in_the_app_keeps_strangers_out(qtbot: QtBot, loaded: She
     refused = httpx.get(f"{state.url}/admin/status", timeout=30)
     assert refused.status_code == 401
     assert "a-secret-key" not in refused.text
-    loaded.toggle_server()
+    loaded.switch.toggle()
     qtbot.waitUntil(lambda: isinstance(server.state, ServerOff), timeout=5000)
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{state.url}/health")
@@ -315,7 +382,7 @@ def test_a_taken_port_is_a_banner_with_the_way_to_the_settings(qtbot: QtBot, loa
         taken.bind(("127.0.0.1", 0))
         taken.listen(1)
         loaded.app.settings.set("server/port", taken.getsockname()[1])
-        loaded.toggle_server()
+        loaded.switch.toggle()
         qtbot.waitUntil(lambda: isinstance(loaded.app.server.state, ServerRefused), timeout=20000)
     banner = loaded.app.banners.current
     assert banner is not None
@@ -336,7 +403,7 @@ def test_closing_keeps_serving_where_there_is_a_way_back(
     monkeypatch.setattr("slipstream_app.windows.shell.mac.IS_MAC", True)
     ended: list[bool] = []
     loaded.ended.connect(lambda: ended.append(True))
-    loaded.toggle_server()
+    loaded.switch.toggle()
     qtbot.waitUntil(lambda: isinstance(loaded.app.server.state, ServerOn), timeout=20000)
     loaded.window.close()
     assert not loaded.window.isVisible()

@@ -17,19 +17,19 @@ from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.server import ServerOff, ServerOn
 from slipstream_app.windows.shell import Shell
 
-BODY = {"model": "any", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 64}
+BODY: dict[str, Any] = {"model": "any", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 64}
 
 
 class Client:
     """Asks on a thread of its own: the window's has to load meanwhile."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, path: str = "/v1/chat/completions", body: dict[str, Any] = BODY) -> None:
         self.answer: httpx.Response | None = None
-        self._thread = threading.Thread(target=self._ask, args=(url,))
+        self._thread = threading.Thread(target=self._ask, args=(url + path, body))
         self._thread.start()
 
-    def _ask(self, url: str) -> None:
-        self.answer = httpx.post(f"{url}/v1/chat/completions", json=BODY, timeout=30)
+    def _ask(self, url: str, body: dict[str, Any]) -> None:
+        self.answer = httpx.post(url, json=body, timeout=30)
 
     def wait(self, qtbot: QtBot) -> httpx.Response:
         qtbot.waitUntil(lambda: self.answer is not None, timeout=30_000)
@@ -41,7 +41,7 @@ class Client:
 @pytest.fixture
 def serving(qtbot: QtBot, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(tokenising, "FolderTokeniser", lambda _: FakeTokeniser())
-    shell.start_server()
+    shell.switch.start()
     qtbot.waitUntil(lambda: isinstance(shell.app.server.state, ServerOn), timeout=20_000)
     state = shell.app.server.state
     assert isinstance(state, ServerOn)

@@ -49,7 +49,7 @@ def visit(qtbot: QtBot, screen: ModelsScreen) -> None:
 def choose(screen: ModelsScreen, key: str) -> None:
     number = screen.table.number_of(key)
     assert number is not None, key
-    screen.view.selectRow(number)
+    screen.pairs.view.selectRow(number)
 
 
 def cell(screen: ModelsScreen, key: str, column: int) -> str:
@@ -59,8 +59,8 @@ def cell(screen: ModelsScreen, key: str, column: int) -> str:
 
 
 def test_before_the_answer_it_looks(screen: ModelsScreen) -> None:
-    assert screen.nothing.text() == "Looking for models on this machine…"
-    assert not screen.details.panel.isVisible()
+    assert screen.pairs.nothing.text() == "Looking for models on this machine…"
+    assert not screen.pairs.details.panel.isVisible()
 
 
 def test_pairs_are_listed_with_their_fit_in_words(qtbot: QtBot, screen: ModelsScreen) -> None:
@@ -81,22 +81,24 @@ def test_pairs_are_listed_with_their_fit_in_words(qtbot: QtBot, screen: ModelsSc
 def test_a_short_model_fits_at_its_own_length(qtbot: QtBot, screen: ModelsScreen) -> None:
     visit(qtbot, screen)
     choose(screen, "built in")
-    assert screen.details.fit_words.text().startswith("Fits at 8,192 tokens")
+    assert screen.pairs.details.fit_words.text().startswith("Fits at 8,192 tokens")
 
 
 def test_the_bar_follows_the_context(qtbot: QtBot, screen: ModelsScreen) -> None:
     visit(qtbot, screen)
     choose(screen, "qwen")
-    assert "Fits at 32,768 tokens" in screen.details.fit_words.text()
-    assert screen.details.bar.isVisible()
-    screen.context.setValue(CONTEXTS.index(131_072))
+    assert "Fits at 32,768 tokens" in screen.pairs.details.fit_words.text()
+    assert screen.pairs.details.bar.isVisible()
+    screen.pairs.context.setValue(CONTEXTS.index(131_072))
     qtbot.waitUntil(
-        lambda: "131,072" in screen.details.fit_words.text() and "more than" in screen.details.fit_words.text(),
+        lambda: (
+            "131,072" in screen.pairs.details.fit_words.text() and "more than" in screen.pairs.details.fit_words.text()
+        ),
         timeout=5000,
     )
-    assert "It fits up to" in screen.details.fit_words.text()
-    assert screen.details.fit_words.property("role") == "bad"
-    assert sum(part.bytes for part in screen.details.bar.parts) > 36 * GB
+    assert "It fits up to" in screen.pairs.details.fit_words.text()
+    assert screen.pairs.details.fit_words.property("role") == "bad"
+    assert sum(part.bytes for part in screen.pairs.details.bar.parts) > 36 * GB
 
 
 def test_search_and_fits_only(qtbot: QtBot, screen: ModelsScreen) -> None:
@@ -104,9 +106,9 @@ def test_search_and_fits_only(qtbot: QtBot, screen: ModelsScreen) -> None:
     screen.search.setText("gemma 8-bit")
     assert screen.table.rowCount() == 1
     screen.search.setText("nothing like it")
-    assert screen.nothing.text() == "No pair matches."
-    assert screen.nothing.isVisible()
-    assert not screen.details.panel.isVisible()
+    assert screen.pairs.nothing.text() == "No pair matches."
+    assert screen.pairs.nothing.isVisible()
+    assert not screen.pairs.details.panel.isVisible()
     screen.search.clear()
     screen.sections.choose(SUGGESTED)
     screen.fits_only.click()
@@ -116,29 +118,29 @@ def test_search_and_fits_only(qtbot: QtBot, screen: ModelsScreen) -> None:
 def test_nothing_found_says_where_to_look(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
     store.rows = ()
     screen.visited(None)
-    qtbot.waitUntil(lambda: "Nothing was found" in screen.nothing.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "Nothing was found" in screen.pairs.nothing.text(), timeout=5000)
 
 
 def test_a_pair_that_cannot_be_used_says_why(qtbot: QtBot, screen: ModelsScreen) -> None:
     visit(qtbot, screen)
     choose(screen, "wrong")
-    assert "trained for hidden size 4096" in screen.details.problem.text()
-    assert not screen.details.load.isVisible()
+    assert "trained for hidden size 4096" in screen.pairs.details.problem.text()
+    assert not screen.pairs.details.load.isVisible()
 
 
 def test_a_pair_is_loaded_and_unloaded(qtbot: QtBot, screen: ModelsScreen, context: AppContext) -> None:
     visit(qtbot, screen)
     choose(screen, "built in")
-    screen.details.load.click()
+    screen.pairs.details.load.click()
     assert context.session.choice == BUILT_IN
     qtbot.waitUntil(lambda: cell(screen, "built in", STATE) == "Loaded", timeout=5000)
-    qtbot.waitUntil(lambda: screen.details.load.text() == "Unload", timeout=5000)
-    assert screen.details.race.isVisible()
+    qtbot.waitUntil(lambda: screen.pairs.details.load.text() == "Unload", timeout=5000)
+    assert screen.pairs.details.race.isVisible()
     with qtbot.waitSignal(context.navigator.asked) as asked:
-        screen.details.race.click()
+        screen.pairs.details.race.click()
     assert asked.args is not None
     assert asked.args[0] == "race"
-    screen.details.load.click()
+    screen.pairs.details.load.click()
     qtbot.waitUntil(lambda: cell(screen, "built in", STATE) == "Ready", timeout=5000)
     assert context.session.choice is None
 
@@ -146,25 +148,25 @@ def test_a_pair_is_loaded_and_unloaded(qtbot: QtBot, screen: ModelsScreen, conte
 def test_deleting_shows_every_file_first(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
     visit(qtbot, screen)
     choose(screen, "built in")
-    assert not screen.details.delete.isVisible()
+    assert not screen.pairs.details.delete.isVisible()
     choose(screen, "qwen")
-    screen.details.delete.click()
-    qtbot.waitUntil(screen.details.removal.isVisible, timeout=5000)
-    assert screen.details.removal.files.toPlainText().splitlines() == [
+    screen.pairs.details.delete.click()
+    qtbot.waitUntil(screen.pairs.details.removal.isVisible, timeout=5000)
+    assert screen.pairs.details.removal.files.toPlainText().splitlines() == [
         "/models/qwen/model.safetensors  17.0 GB",
         "/models/qwen/config.json  700 B",
     ]
-    assert "shared with LM Studio" in screen.details.removal.words.text()
-    screen.details.removal.keep.click()
+    assert "shared with LM Studio" in screen.pairs.details.removal.words.text()
+    screen.pairs.details.removal.keep.click()
     assert ("remove", "Qwen3.8 27B + DFlash 2") not in store.asked
-    screen.details.delete.click()
-    qtbot.waitUntil(screen.details.removal.isVisible, timeout=5000)
+    screen.pairs.details.delete.click()
+    qtbot.waitUntil(screen.pairs.details.removal.isVisible, timeout=5000)
     choose(screen, "gemma")  # another choice takes the question back
-    assert not screen.details.removal.isVisible()
+    assert not screen.pairs.details.removal.isVisible()
     choose(screen, "qwen")
-    screen.details.delete.click()
-    qtbot.waitUntil(screen.details.removal.isVisible, timeout=5000)
-    screen.details.removal.remove.click()
+    screen.pairs.details.delete.click()
+    qtbot.waitUntil(screen.pairs.details.removal.isVisible, timeout=5000)
+    screen.pairs.details.removal.remove.click()
     qtbot.waitUntil(lambda: screen.table.number_of("qwen") is None, timeout=5000)
     assert screen.app.banners.current is not None
     assert screen.app.banners.current.text == "Qwen3.8 27B + DFlash 2: in the Bin"
@@ -175,9 +177,9 @@ def test_a_missing_half_is_named_with_its_size_and_fetched(
 ) -> None:
     visit(qtbot, screen)
     choose(screen, "gemma")
-    assert screen.details.get.text() == "Get 1.4 GB"
-    assert screen.details.load.isVisible()  # it runs without the drafter too
-    screen.details.get.click()
+    assert screen.pairs.details.get.text() == "Get 1.4 GB"
+    assert screen.pairs.details.load.isVisible()  # it runs without the drafter too
+    screen.pairs.details.get.click()
     assert ("start", DRAFTER) in store.asked
     qtbot.waitUntil(lambda: DRAFTER.repo in screen.downloads.cards, timeout=5000)
     assert screen.sections.index == DOWNLOADS
@@ -208,17 +210,17 @@ def test_a_pair_that_is_not_here_can_be_checked_before_it_is_fetched(
     visit(qtbot, screen)
     screen.sections.choose(SUGGESTED)
     choose(screen, "glm")
-    assert not screen.details.check.isVisible()  # its weights alone are too large
+    assert not screen.pairs.details.check.isVisible()  # its weights alone are too large
     choose(screen, "small")
-    assert "once the hub was asked" in screen.details.fit_words.text()
-    assert screen.details.get.text() == "Get about 5.0 GB"  # model and drafter: both are fetched
+    assert "once the hub was asked" in screen.pairs.details.fit_words.text()
+    assert screen.pairs.details.get.text() == "Get about 5.0 GB"  # model and drafter: both are fetched
     store.refuses = InvalidRequest("there is no connection to the hub")
-    screen.details.check.click()
+    screen.pairs.details.check.click()
     qtbot.waitUntil(lambda: screen.app.banners.current is not None, timeout=5000)
     store.refuses = None
-    screen.details.check.click()
-    qtbot.waitUntil(lambda: "Fits at" in screen.details.fit_words.text(), timeout=5000)
-    assert not screen.details.check.isVisible()
+    screen.pairs.details.check.click()
+    qtbot.waitUntil(lambda: "Fits at" in screen.pairs.details.fit_words.text(), timeout=5000)
+    assert not screen.pairs.details.check.isVisible()
 
 
 def test_a_download_of_an_earlier_run_can_be_resumed(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
@@ -245,7 +247,7 @@ def test_p20_gated_and_offline_have_their_own_way_out(
 
 
 def test_an_error_does_not_follow_to_another_screen(screen: ModelsScreen, context: AppContext) -> None:
-    screen._on_trouble(InvalidRequest("there is no room"))
+    screen.pairs.complain(InvalidRequest("there is no room"))
     assert context.banners.current is not None
     screen.left()
     assert context.banners.current is None
@@ -255,7 +257,7 @@ def test_a_refusal_is_said(qtbot: QtBot, screen: ModelsScreen, store: ScriptedSt
     visit(qtbot, screen)
     store.refuses = InvalidRequest("there is no room: 20 GB are needed, 3 GB are free")
     choose(screen, "gemma")
-    screen.details.get.click()
+    screen.pairs.details.get.click()
     assert context.banners.current is not None
     assert "there is no room" in context.banners.current.text
 
@@ -277,6 +279,8 @@ def test_a_race_leaves_its_speed_here(qtbot: QtBot, screen: ModelsScreen, contex
     visit(qtbot, screen)
     assert cell(screen, "built in", 4) == "2.67×"
     assert cell(screen, "qwen", 4) == "not measured"
+    choose(screen, "built in")
+    assert screen.pairs.details.facts.text().startswith("Measured here: DSpark 2.67×, Lookup 1.10×")
 
 
 def test_a_place_can_be_asked_for(qtbot: QtBot, screen: ModelsScreen) -> None:

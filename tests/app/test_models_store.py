@@ -64,7 +64,7 @@ def choose(qtbot: QtBot, screen: ModelsScreen, key: str) -> PairRow:
     screen.sections.choose(list(Shelf).index(row.shelf))
     number = screen.table.number_of(row.key)
     assert number is not None
-    screen.view.selectRow(number)
+    screen.pairs.view.selectRow(number)
     return row
 
 
@@ -76,10 +76,10 @@ def test_a_suggested_pair_is_checked_fetched_loaded_and_deleted(
     assert row.missing[0].repo == REPO
     assert "dspark" in row.missing[1].repo
     # Whether it fits is known before anything is fetched.
-    screen.details.check.click()
-    qtbot.waitUntil(lambda: screen.details.bar.isVisible(), timeout=20_000)  # noqa: PLW0108
+    screen.pairs.details.check.click()
+    qtbot.waitUntil(lambda: screen.pairs.details.bar.isVisible(), timeout=20_000)  # noqa: PLW0108
     assert not list(home.rglob("*.safetensors"))
-    screen.details.get.click()
+    screen.pairs.details.get.click()
     qtbot.waitUntil(lambda: screen.downloads.cards[REPO].state.fetch is Fetch.DONE, timeout=30_000)
     # The drafter is not on this hub: its own sentence, and the target is there all the same.
     drafter = row.missing[1].repo
@@ -93,16 +93,16 @@ def test_a_suggested_pair_is_checked_fetched_loaded_and_deleted(
     fit = screen.table.fit_of(mine)
     assert fit is not None
     assert fit.word is FitWord.FITS
-    screen.details.load.click()
+    screen.pairs.details.load.click()
     qtbot.waitUntil(lambda: context.session.info is not None, timeout=60_000)
     assert context.session.info is not None
     assert context.session.info.drafters == ()
     context.session.unload()
-    qtbot.waitUntil(screen.details.delete.isVisible, timeout=20_000)
-    screen.details.delete.click()
-    qtbot.waitUntil(screen.details.removal.isVisible, timeout=20_000)
-    assert "model.safetensors" in screen.details.removal.files.toPlainText()
-    screen.details.removal.remove.click()
+    qtbot.waitUntil(screen.pairs.details.delete.isVisible, timeout=20_000)
+    screen.pairs.details.delete.click()
+    qtbot.waitUntil(screen.pairs.details.removal.isVisible, timeout=20_000)
+    assert "model.safetensors" in screen.pairs.details.removal.files.toPlainText()
+    screen.pairs.details.removal.remove.click()
     qtbot.waitUntil(lambda: row_of(screen, REPO) is None, timeout=20_000)
     assert not list(home.rglob("*.safetensors"))
 
@@ -113,7 +113,7 @@ def test_a_download_that_was_cut_is_resumed_by_the_next_run(
     published.fault("model.safetensors", Fault(stall_at=2000))
     screen.visited(None)
     choose(qtbot, screen, "suggested Qwen3-4B")
-    screen.details.get.click()
+    screen.pairs.details.get.click()
     qtbot.waitUntil(
         lambda: REPO in screen.downloads.cards and screen.downloads.cards[REPO].state.fetch is Fetch.RUNNING,
         timeout=30_000,
@@ -154,7 +154,7 @@ def test_p19_states_come_from_the_disk(
     published.fault("model.safetensors", Fault(stall_at=2000))
     screen.visited(None)
     choose(qtbot, screen, "suggested Qwen3-4B")
-    screen.details.get.click()
+    screen.pairs.details.get.click()
     qtbot.waitUntil(
         lambda: REPO in screen.downloads.cards and screen.downloads.cards[REPO].state.done > 2000, timeout=30_000
     )

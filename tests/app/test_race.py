@@ -252,9 +252,9 @@ def test_connected_clients_are_not_raced_beside(
         assert screen.runner.is_running
     qtbot.waitUntil(lambda: screen.result is not None, timeout=20_000)
     assert screen.result is not None
-    assert screen.result.plan.marks[0] == "1 clients were connected"
-    assert "clients were connected" in screen.verdict.marked.text()
-    assert "Marked: 1 clients were connected" in screen.report_text(as_json=False)
+    assert screen.result.plan.marks[0] == "1 client was connected"
+    assert "client was connected" in screen.verdict.marked.text()
+    assert "Marked: 1 client was connected" in screen.report_text(as_json=False)
 
 
 def test_a_busy_machine_marks_the_race(
@@ -321,7 +321,7 @@ def test_a_run_during_which_the_power_changed_is_made_again(
     assert len(screen.result.race.disturbed) == 1
     assert screen.result.plan.marks == (
         "this machine ran on its battery",
-        "1 runs were repeated, as heat or power changed during them",
+        "1 run was repeated, as heat or power changed meanwhile",
     )
     assert "Marked: this machine ran on its battery" in screen.report_text(as_json=False)
 

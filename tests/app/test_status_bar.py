@@ -24,7 +24,7 @@ def heat() -> list[Level]:
 
 @pytest.fixture
 def bar(qtbot: QtBot, context: AppContext, heat: list[Level]) -> StatusBar:
-    made = StatusBar(context.session, context.server, conditions=lambda: Conditions(thermal=heat[-1]))
+    made = StatusBar(context.session, context.server, context.activity, conditions=lambda: Conditions(thermal=heat[-1]))
     qtbot.addWidget(made)
     made.show()
     return made
@@ -40,8 +40,9 @@ def test_it_says_what_the_engine_does_and_looks_only_meanwhile(
     assert bar.engine.text() == "No model is loaded"
     context.session.load(FAKE)
     qtbot.waitUntil(lambda: bar.engine.text() == "Engine ready", timeout=5000)
-    engine.script = Script(blocks_after=1)
+    engine.script = Script(prefill_chunks=4, prefill_s=0.05, blocks_after=1)
     context.session.submit(Request(Text("x")))
+    qtbot.waitUntil(lambda: bar.engine.text() == "Engine reading a prompt", timeout=5000)
     qtbot.waitUntil(lambda: bar.engine.text() == "Engine generating", timeout=5000)
     assert timers(bar)
     engine.released.set()

@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.fake_run import JUDGED, WRITTEN, FakeRun, figure
+from app.fake_run import JUDGED, PAUSED, WRITTEN, FakeRun, figure
 from app.scripted_store import ScriptedStore
 from slipstream.curves import Curves
 from slipstream.store.candidate import Candidate
 from slipstream.store.paths import cache_dir
 from slipstream.train.runs import OwnRun
 from slipstream_app.models.store import open_store
-from slipstream_app.models.training import Training, Trainings, Wanted
+from slipstream_app.models.training import Training, Wanted
 from slipstream_app.models.training_forecast import forecast
 from slipstream_app.models.training_progress import Stage
+from slipstream_app.models.trainings import Trainings
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.models import TRAINING, ModelsScreen
 from slipstream_app.widgets.training_page import TrainingPage
@@ -175,14 +176,23 @@ def test_every_state_of_a_run_is_shown(page: TrainingPage, trainings: Trainings,
     said = card.positions.picture.accessibleDescription()
     assert said == "Kept by position: 1: 70\u00a0%, 2: 50\u00a0%, 3: 30\u00a0%"
     card.switch.click()
-    assert (training.stage, run.told) == (Stage.PAUSED, ["pause"])
+    assert (training.stage, run.told) == (Stage.PAUSING, ["pause"])
     assert card.words.text().startswith("Pauses after this part")
     run.say(figure(21, 0.52, 0.9))  # the step that was being made
     training.look()
+    assert training.stage is Stage.PAUSING
+    run.say(PAUSED)
+    training.look()
     assert training.stage is Stage.PAUSED
+    assert card.words.text().startswith("Paused.")
     assert card.switch.text() == "Continue"
     card.switch.click()
     assert (training.stage, run.told) == (Stage.FITTING, ["pause", "resume"])
+    run.say(PAUSED | {"stands": False})
+    training.look()
+    card.switch.click()
+    assert training.stage is Stage.PAUSING, "an earlier pause is over"
+    card.switch.click()
     run.say(JUDGED)
     training.look()
     assert training.stage is Stage.JUDGING
@@ -285,6 +295,11 @@ def test_a_process_that_outlived_the_app_is_taken_up(
         assert found.stage is Stage.FITTING
         found.pause()
         qtbot.waitUntil((tmp_path / "told").exists, timeout=5000)
+        assert Trainings(tmp_path / "training", trainings._start_run).all[0].stage is Stage.PAUSING
+        run.say(PAUSED)
+        found.look()
+        assert found.stage is Stage.PAUSED
+        assert Trainings(tmp_path / "training", trainings._start_run).all[0].stage is Stage.PAUSED
         again.closing()
     finally:
         os.kill(pid, signal.SIGKILL)
@@ -411,8 +426,8 @@ def test_the_models_screen_offers_it_for_what_is_here(
     qtbot.waitUntil(lambda: screen.table.rowCount() > 1, timeout=5000)
     number = screen.table.number_of("qwen")
     assert number is not None
-    screen.view.selectRow(number)
-    screen.details.make.click()
+    screen.pairs.view.selectRow(number)
+    screen.pairs.details.make.click()
     assert screen.sections.index == TRAINING
     offer = screen.training.offer
     assert offer is not None
@@ -476,7 +491,7 @@ def test_a_real_one_is_made_paused_and_offered(qtbot: QtBot, context: AppContext
     qtbot.waitUntil(lambda: training.progress.step >= 10 or training.stage is Stage.FAILED, timeout=200_000)
     assert training.stage is Stage.FITTING, training.why
     training.pause()
-    qtbot.wait(1500)
+    qtbot.waitUntil(lambda: training.stage is Stage.PAUSED, timeout=20_000)
     step = training.progress.step
     qtbot.wait(500)
     assert training.progress.step == step

@@ -54,7 +54,7 @@ def updates(context: AppContext, hub: Hub, clock: Clock) -> UpdateCheck:
 
 @pytest.fixture
 def window(qtbot: QtBot, context: AppContext, updates: UpdateCheck) -> SettingsWindow:
-    made = SettingsWindow(context.theme, context.settings, context.session, updates)
+    made = SettingsWindow(context.theme, context.settings, context.session, updates, context.calibrating)
     qtbot.addWidget(made)
     made.open_at("updates")
     return made

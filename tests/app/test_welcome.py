@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.scripted_store import GB, ScriptedStore
-from slipstream.errors import SlipstreamError
+from fakes import FakeEngine
+from slipstream.errors import SlipstreamError, Unsteady
+from slipstream.events import Event
+from slipstream.jobs import Job
+from slipstream.types import Calibrate
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.models.pairs import Missing, PairRow, Shelf
 from slipstream_app.models.suggest import Size, Sure, download_of, estimate, found_here, suggested
@@ -132,8 +138,45 @@ def test_a_store_that_cannot_be_read_leaves_the_built_in_pair(
     assert len(screen.choices.buttons()) == 1
 
 
+def test_a_busy_machine_is_told_apart_and_measured_later(
+    qtbot: QtBot, screen: OnboardingScreen, ready: AppContext, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = engine.run
+
+    def busy(job: Job) -> Iterator[Event]:
+        if isinstance(job.work, Calibrate):
+            raise Unsteady("busy (load 9)")
+        yield from run(job)
+
+    monkeypatch.setattr(engine, "run", busy)
+    screen.ready.measure.click()
+    qtbot.waitUntil(lambda: bool(screen.ready.costs.text()) and not screen.ready.skip.isVisible(), timeout=10_000)
+    assert screen.ready.costs.text() == "This machine is busy (load 9): measure later, in Settings."
+
+
+def test_a_folder_of_ones_own_is_looked_through(
+    qtbot: QtBot, screen: OnboardingScreen, store: ScriptedStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    screen.visited(None)
+    qtbot.waitUntil(lambda: len(screen.choices.buttons()) > 1, timeout=5000)
+    before = [button.text() for button in screen.choices.buttons()]
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
+    store.rows = (*store.rows[:1], replace(store.rows[1], choice=PairChoice("My own", "/mine")))
+    screen.choices.buttons()[1].click()
+    screen.own.click()
+    qtbot.waitUntil(lambda: ("add", tmp_path) in store.asked, timeout=5000)
+    qtbot.waitUntil(lambda: [button.text() for button in screen.choices.buttons()] != before, timeout=5000)
+    assert [button.text() for button in screen.choices.buttons()] == [BUILT_IN.title, "My own"]
+    assert screen.choices.checkedId() == 0
+    store.refuses = SlipstreamError("this folder cannot be read; choose another")
+    screen.own.click()
+    qtbot.waitUntil(lambda: "cannot be read" in screen.looking.text(), timeout=5000)
+
+
 def test_what_the_self_test_measured_is_kept(qtbot: QtBot, screen: OnboardingScreen, ready: AppContext) -> None:
-    screen.run_test()
-    qtbot.waitUntil(lambda: screen._test is None, timeout=10_000)
-    assert "Both answers are the same" in screen.result.text()
+    screen.ready.measure.click()
+    assert screen.ready.skip.isVisible()
+    qtbot.waitUntil(lambda: screen.ready.test is None, timeout=10_000)
+    assert "Both answers are the same" in screen.ready.result.text()
+    qtbot.waitUntil(screen.ready.measure.isVisible, timeout=5000)  # calibrated too
     assert ready.speedups.best("a scripted model") is not None

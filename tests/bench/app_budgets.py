@@ -137,7 +137,7 @@ def _idle() -> dict[str, Any]:
     from PySide6.QtTest import QTest
 
     shell = _open(is_loaded=True)
-    shell.start_server()
+    shell.switch.start()
     for place in ("telemetry", "race", "server", "models", "chat"):
         shell.window.go(place)
         QTest.qWait(300)

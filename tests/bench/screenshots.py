@@ -164,8 +164,8 @@ class Studio:
 def _welcome(studio: Studio) -> QWidget:
     studio.window.go("onboarding")
     screen: Any = studio.window.screen_now
-    screen.run_test()
-    studio.wait(lambda: screen._test is None)
+    screen.ready.run_test()
+    studio.wait(lambda: screen.ready.test is None)
     return studio.window
 
 
@@ -208,8 +208,8 @@ def _models(studio: Studio) -> QWidget:
     studio.window.go("models")
     page: Any = studio.window.screen_now
     studio.wait(lambda: page.table.rowCount() > 1 and page.table.fit_of(page.table.everything[0]) is not None)
-    page.view.selectRow(1)
-    page.view.setFocus()
+    page.pairs.view.selectRow(1)
+    page.pairs.view.setFocus()
     return studio.window
 
 
@@ -305,7 +305,7 @@ def _race(studio: Studio) -> QWidget:
 
 
 def _server(studio: Studio) -> QWidget:
-    studio.shell.start_server()
+    studio.shell.switch.start()
     studio.wait(lambda: isinstance(studio.app.server.state, ServerOn))
     state = studio.app.server.state
     assert isinstance(state, ServerOn)

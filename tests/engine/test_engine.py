@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -311,3 +312,19 @@ def test_a_cpu_checks_no_more_than_seven_drafts_unless_it_is_told_to(root: Path,
     assert len(usual.rounds[0].drafted) == 7
     assert len(told.rounds[0].drafted) == 10
     assert usual.tokens == told.tokens
+
+
+def test_a_pair_is_loaded_again_on_the_thread_that_closed_one(root: Path) -> None:
+    """As the window does, whose engine has one thread for all pairs; closing clears the thread's streams."""
+    said: list[str] = []
+
+    def work() -> None:
+        for _ in range(3):
+            engine = load(root, "alphabet")
+            said.append(ask(engine, "a", Options(max_tokens=4))[0].text)
+            engine.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(60)
+    assert said == ["bcde"] * 3

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from slipstream.models.target import Target
 from slipstream.train.batches import Batches, Position
 from slipstream.train.corpus import About, Conversation, Corpus
 from slipstream.train.design import TargetShape
-from slipstream.train.loop import Control, Figure, Recipe, train
+from slipstream.train.loop import Control, Figure, Paused, Recipe, train
 from slipstream.train.network import fresh
 from slipstream.train.step import Precision, Trainee
 from tiny_training import design
@@ -47,6 +48,18 @@ def run(
 
 def same(one: dict[str, mx.array], two: dict[str, mx.array]) -> bool:
     return one.keys() == two.keys() and all(mx.array_equal(one[name], two[name]).item() for name in one)
+
+
+def test_a_pause_is_said_when_it_takes_effect_and_when_it_ends() -> None:
+    said: list[Paused] = []
+    control = Control(said.append)
+    assert control.wait() < 1
+    assert not said, "there was no pause"
+    control.pause()
+    assert not said, "the step is being made yet"
+    threading.Timer(0.05, control.resume).start()
+    assert control.wait() >= 0.04
+    assert said == [Paused(stands=True), Paused(stands=False)]
 
 
 class StopsAt(Control):

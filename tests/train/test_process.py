@@ -53,7 +53,7 @@ def test_pause_stop_and_go_on(tmp_path: Path) -> None:
     until(process, "Figure", 3)
     process.pause()
     time.sleep(2)  # the step that was being made
-    process.reports()
+    assert process.reports()[-1]["what"] == "Paused"
     time.sleep(1)
     assert process.reports() == []
     process.resume()

@@ -16,9 +16,11 @@ class Bus(QObject):
 
     status_changed = Signal(object)  # Status: of the engine as a whole
     opened = Signal(int, str, object)  # job number, source ("chat", "race", "client", ...), Request
+    measuring = Signal(int)  # job number of a calibration, before its first event
     said = Signal(int, object)  # job number, Event: of every job, the server's clients' too
     server_changed = Signal(object)  # ServerState
     load_wanted = Signal()  # a request came, and nothing is loaded
+    hold_wanted = Signal(object)  # a client's own idle time in seconds, until the next request; None: for ever
 
     def note(self, status: Status) -> None:
         """From any thread."""
@@ -27,6 +29,10 @@ class Bus(QObject):
     def open(self, job: int, source: str, request: Request) -> None:
         """From any thread, before the job's first event."""
         self.opened.emit(job, source, request)
+
+    def measure(self, job: int) -> None:
+        """From any thread, before the job's first event."""
+        self.measuring.emit(job)
 
     def say(self, job: int, event: Event) -> None:
         """From any thread."""

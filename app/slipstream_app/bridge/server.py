@@ -141,7 +141,7 @@ class ServerHost(QObject):
         if options.loads:
             from slipstream_app.bridge.window_models import WindowModels
 
-            models = WindowModels(backend, options.loads, self._bus.load_wanted.emit)
+            models = WindowModels(backend, options.loads, self._bus.load_wanted.emit, self._bus.hold_wanted.emit)
         try:
             server = HttpServer(
                 backend,

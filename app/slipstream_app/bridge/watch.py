@@ -12,12 +12,13 @@ from slipstream_app.bridge.bus import Bus
 
 STALLED_AFTER_S = 30.0
 LOOK_MS = 2000
+LONGEST_MS = 2**31 - 1  # of a timer of Qt's: 24 days
 
 
 class Watch(QObject):
     stalled = Signal(int)  # seconds without a sign of life, while something is to be done; again at each look
     moved = Signal()  # after `stalled`
-    idle = Signal()  # nothing was asked for `unload_minutes`
+    idle = Signal()  # nothing was asked for as long as the model is kept
 
     def __init__(
         self,
@@ -33,7 +34,9 @@ class Watch(QObject):
         self._stalled_after_s = stalled_after_s
         self._moved_s = clock()
         self._is_stalled = False
-        self._unload_minutes = 0
+        self._minutes = 0
+        self._is_pinned = False
+        self._held: tuple[float | None] | None = None  # a client's own idle time; None: none said any
         self._look = QTimer(self, interval=look_ms)
         self._look.timeout.connect(self._on_look)
         self._idle = QTimer(self, singleShot=True)
@@ -41,11 +44,24 @@ class Watch(QObject):
         self._is_ready = False
         bus.status_changed.connect(self._on_status)
         bus.said.connect(self._on_said)
+        bus.opened.connect(self._on_opened)
+        bus.hold_wanted.connect(self.hold)
 
-    def set_unload_minutes(self, minutes: int) -> None:
-        """0: never."""
-        self._unload_minutes = minutes
+    def keep(self, minutes: int, *, is_pinned: bool = False) -> None:
+        """How long the loaded model stays while nothing is asked. 0: it stays. A pin is stronger than any client."""
+        if (minutes, is_pinned) != (self._minutes, self._is_pinned):
+            self._minutes, self._is_pinned = minutes, is_pinned
+            self._tend_idle()
+
+    @Slot(object)
+    def hold(self, idle_s: float | None) -> None:
+        """A client says how long it stays after its answer. Holds until the next request. None: for ever."""
+        self._held = (idle_s,)
         self._tend_idle()
+
+    @Slot(int, str, object)
+    def _on_opened(self, job: int, source: str, request: object) -> None:
+        self._held = None
 
     @Slot(object)
     def _on_status(self, status: Status) -> None:
@@ -75,7 +91,17 @@ class Watch(QObject):
             self.moved.emit()
 
     def _tend_idle(self) -> None:
-        if self._is_ready and self._unload_minutes:
-            self._idle.start(self._unload_minutes * 60_000)
+        idle_s = self._idle_s
+        if self._is_ready and idle_s is not None:
+            self._idle.start(min(round(idle_s * 1000), LONGEST_MS))
         else:
             self._idle.stop()
+
+    @property
+    def _idle_s(self) -> float | None:
+        """None: it stays."""
+        if self._is_pinned:
+            return None
+        if self._held is not None:
+            return self._held[0]
+        return 60.0 * self._minutes or None

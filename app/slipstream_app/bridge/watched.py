@@ -8,7 +8,7 @@ from collections.abc import Callable
 from slipstream.errors import SlipstreamError
 from slipstream.events import Done, Event, Failed, Queued
 from slipstream.jobs import Inbox, Job, Sink
-from slipstream.types import Request
+from slipstream.types import Calibrate, Request
 from slipstream_app.bridge.bus import Bus
 
 CLIENT = "client"  # the source of jobs that came over HTTP
@@ -33,8 +33,12 @@ class WatchedInbox(Inbox):
         own = job.sink
 
         def deliver(event: Event) -> None:
-            if isinstance(event, Queued) and isinstance(job.work, Request):
-                self._bus.open(job.number, source, job.work)
+            if isinstance(event, Queued):
+                match job.work:
+                    case Request():
+                        self._bus.open(job.number, source, job.work)
+                    case Calibrate():
+                        self._bus.measure(job.number)
             self._progressed()
             own(event)
             self._bus.say(job.number, event)

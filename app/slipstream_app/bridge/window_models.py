@@ -13,12 +13,17 @@ from slipstream.service import Engine
 
 
 class WindowModels(ModelHost):
-    """The session owns the engine and its keep-alive; this only asks it to load, and waits."""
+    """The session owns the engine and how long it stays; this only says what is wanted, and waits."""
 
-    def __init__(self, backend: Backend, pair: str, ask: Callable[[], None]) -> None:
-        """`ask`: says on any thread that `pair`, or whatever the window has now, is wanted."""
+    def __init__(
+        self, backend: Backend, pair: str, ask: Callable[[], None], hold: Callable[[float | None], None]
+    ) -> None:
+        """`ask`: says on any thread that `pair`, or whatever the window has now, is wanted. `hold`: for how many
+        seconds without a request the model is to stay, as a client said; None: for ever."""
         super().__init__(backend, _nobody, pair)
         self._ask = ask
+        self._say_hold = hold
+        self._held: tuple[float | None] | None = None  # what requests under way said
         self._settled: asyncio.Future[Status] | None = None
 
     @property
@@ -34,6 +39,19 @@ class WindowModels(ModelHost):
         settled = self._settled
         if settled is not None and isinstance(status, Ready | Faulted | Empty):
             settled.get_loop().call_soon_threadsafe(_settle, settled, status)
+
+    def hold(self, idle_s: float | None) -> None:
+        self._held = (idle_s,)
+
+    def _needed(self, name: str | None) -> str | None:
+        """The window has one model at a time, whatever name a request gives it."""
+        return None if self.loaded else self._wanted
+
+    def _start_timer(self) -> None:
+        """The last answer under way has ended; the window counts the time."""
+        held, self._held = self._held, None
+        if held is not None:
+            self._say_hold(held[0])
 
     async def _replace(self, name: str | None, *, unless_loaded: bool = False, end_s: float = ENGINE_END_S) -> None:
         async with self._turn:

@@ -28,7 +28,11 @@ class Phase(StrEnum):
 
 
 class Calibrating(QObject):
-    """`changed` whenever any of its figures did. Nothing calibrates by itself: somebody calls `start`."""
+    """`changed` whenever any of its figures did. Nothing calibrates by itself: somebody calls `start`.
+
+    One for the whole app, so that what one window started is seen in the others. What is kept is looked for once
+    somebody attends.
+    """
 
     changed = Signal()
     measured = Signal()  # a calibration came to its end
@@ -37,6 +41,7 @@ class Calibrating(QObject):
         super().__init__(parent)
         self._session = session
         self._work = Work(self)
+        self._is_attended = False
         self._job: Job | None = None
         self._info: ModelInfo | None = None
         self.phase = Phase.NO_MODEL
@@ -51,6 +56,12 @@ class Calibrating(QObject):
     @property
     def is_running(self) -> bool:
         return self._job is not None
+
+    def attend(self) -> None:
+        """It is shown somewhere now."""
+        if not self._is_attended:
+            self._is_attended = True
+            self._look()
 
     def start(self, *, force: bool = False) -> None:
         """`force`: also on a machine that is hot or busy. While one runs, nothing happens."""
@@ -108,6 +119,8 @@ class Calibrating(QObject):
         info = self._info
         if info is None:
             self._rest(Phase.NO_MODEL)
+            return
+        if not self._is_attended:
             return
 
         def then(found: Kept | None) -> None:

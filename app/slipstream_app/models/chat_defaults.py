@@ -20,6 +20,9 @@ class ChatDefaults:
     def parameters(self) -> Parameters:
         """Automatic drafting is off where it was measured to be slower; a chat can still ask for it."""
         mode = Mode(self._settings.text("performance/mode"))
+        info = self._session.info
+        if info is not None and mode not in (Mode.LOOKUP, Mode.BASELINE, *info.drafters):
+            mode = Mode.AUTO  # the loaded pair has no such drafter
         if mode is Mode.AUTO and self.slower() is not None:
             mode = Mode.BASELINE
         return Parameters(

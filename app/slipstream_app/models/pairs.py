@@ -15,7 +15,7 @@ from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.models.sizes import size_text
 
 Index = QModelIndex | QPersistentModelIndex
-PAIR, BITS, DISK, PEAK, SPEED, STATE = range(6)
+PAIR, BITS, DISK, PEAK, SPEED, KEEP, STATE = range(7)
 CONTEXTS = tuple(2**power for power in range(12, 19))  # 4k to 256k
 
 
@@ -181,6 +181,8 @@ class _Seen:
 
     fits: dict[str, PairFit] = field(default_factory=dict[str, PairFit])
     speeds: dict[str, str] = field(default_factory=dict[str, str])  # by title, as a race measured them here
+    stays: dict[str, int] = field(default_factory=dict[str, int])  # by key: minutes that hold; 0: always
+    pinned: frozenset[str] = frozenset()  # keys of pairs whose own word that is
     loaded: PairChoice | None = None
 
 
@@ -233,6 +235,12 @@ class PairTable(QAbstractTableModel):
         if self._rows:
             self.dataChanged.emit(self.index(0, SPEED), self.index(len(self._rows) - 1, SPEED))
 
+    def take_stays(self, stays: dict[str, int], pinned: frozenset[str]) -> None:
+        """How long each stays loaded while nothing is asked, by key: minutes, 0: always."""
+        self._seen.stays, self._seen.pinned = stays, pinned
+        if self._rows:
+            self.dataChanged.emit(self.index(0, KEEP), self.index(len(self._rows) - 1, KEEP))
+
     def filter(self, shelf: Shelf, words: str, *, fits_only: bool) -> None:
         self._shelf, self._words, self._fits_only = shelf, words.lower().split(), fits_only
         self._choose()
@@ -258,7 +266,7 @@ class PairTable(QAbstractTableModel):
         return 0 if parent.isValid() else len(self._rows)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else 6
+        return 0 if parent.isValid() else 7
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole:
@@ -272,6 +280,7 @@ class PairTable(QAbstractTableModel):
             self.tr("Disk"),
             self.tr("Memory at this context"),
             self.tr("Speed here"),
+            self.tr("Stays loaded"),
             self.tr("State"),
         )[section]
 
@@ -297,8 +306,17 @@ class PairTable(QAbstractTableModel):
             DISK: "–" if row.bytes is None else size_text(row.bytes),
             PEAK: self._fit_text(row),
             SPEED: self._seen.speeds.get(row.title, self.tr("not measured") if row.is_ready else "–"),
+            KEEP: self._keep_text(row),
             STATE: self.state_text(row),
         }[column]
+
+    def _keep_text(self, row: PairRow) -> str:
+        minutes = self._seen.stays.get(row.key)
+        if minutes is None:
+            return "–"
+        if row.key in self._seen.pinned:
+            return self.tr("pinned")
+        return self.tr("%n min", "", minutes) if minutes else self.tr("always")
 
     def _fit_text(self, row: PairRow) -> str:
         fit = self._seen.fits.get(row.key)

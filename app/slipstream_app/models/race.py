@@ -53,7 +53,8 @@ class RaceResult:
         if not all(one.is_calm for one in self.conditions):
             told.append("this machine was hot")
         if count := len(self.race.disturbed):
-            told.append(f"{count} runs were repeated, as heat or power changed during them")
+            runs = "1 run was" if count == 1 else f"{count} runs were"
+            told.append(f"{runs} repeated, as heat or power changed meanwhile")
         return tuple(told)
 
     @property

@@ -19,6 +19,10 @@ class Speedups:
         if ratios:
             self._settings.remember(f"measured/{pair}", json.dumps({**self._all(pair), **ratios}))
 
+    def by_mode(self, pair: str) -> dict[str, float]:
+        """Of plain decoding's speed, by who drafts; empty before it was measured."""
+        return self._all(pair)
+
     def best(self, pair: str) -> float | None:
         """Of whoever drafts best; None before it was measured."""
         return max(self._all(pair).values(), default=None)

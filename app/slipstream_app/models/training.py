@@ -1,4 +1,4 @@
-"""Drafters in the making: each is a process of its own, and a record on disk from which it goes on."""
+"""A drafter in the making: a process of its own, and a record on disk from which it goes on."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from slipstream.store.atomic import write_text
 from slipstream.store.paths import cache_dir
 from slipstream.train.made import drafters_dir
-from slipstream.train.runs import AdoptedRun, OwnRun, read_log
+from slipstream.train.runs import AdoptedRun, read_log
 from slipstream_app.bridge.pair import PairChoice, made_choice
-from slipstream_app.models.training_progress import Progress, Stage
+from slipstream_app.models.training_progress import AT_PAUSE, Progress, Stage
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ class Training(QObject):
             return
         self.wanted = replace(self.wanted, anyway=self.wanted.anyway or anyway)
         self._sitting += 1
-        self._is_stopping = False
+        self._is_stopping = self.progress.stands = False
         try:
             self._run = self._start_run(self.arguments, self._log(self._sitting))
         except OSError as error:
@@ -154,13 +154,13 @@ class Training(QObject):
         if self._run is not None and self.can_pause:
             self._before_pause = self.stage
             self._run.pause()
-            self._rest(Stage.PAUSED)
+            self._rest(Stage.PAUSING)
 
     def resume(self) -> None:
         """After a pause, or when there is no process any more."""
         if self._run is None:
             self.start()
-        elif self.stage is Stage.PAUSED:
+        elif self.stage in AT_PAUSE:
             self._run.resume()
             self._rest(self._before_pause)
 
@@ -185,22 +185,22 @@ class Training(QObject):
 
     def adopt(self) -> None:
         """Read what earlier sittings said, and take up a process that outlived the last app."""
-        stored = _read(self._record)
+        stored = read_record(self._record)
         self._sitting = int(stored.get("sitting", 0))
         self._output = drafters_dir() / Path(str(stored.get("output", self._output))).name
         for sitting in range(1, self._sitting):
             for report in read_log(self._log(sitting))[0]:
                 self.progress.take(report)
+        self.progress.stands = False  # that of an earlier sitting ended with it
         run = AdoptedRun(int(stored.get("pid", 0)), self._log(self._sitting))
         stage = Stage.STARTING
         for report in run.reports():
-            stage = self.progress.take(report)
+            stage = self.progress.take(report) or stage
         if run.pid and run.is_running:
             self._run = run
-            is_paused = stored.get("stage") == Stage.PAUSED
             self._before_pause = stage
             self._timer.start()
-            self._rest(Stage.PAUSED if is_paused else stage)
+            self._rest(self._pause_stage if stored.get("stage") in AT_PAUSE else stage)
         elif stored.get("stage") in (Stage.DONE, Stage.REFUSED, Stage.FAILED):
             self._rest(Stage(stored["stage"]), str(stored.get("why", "")))
         else:
@@ -214,19 +214,23 @@ class Training(QObject):
         if run is None:
             return
         was_running = run.is_running  # asked first: what it says at its very end is then read too
+        reports = run.reports()
         stage = None
-        for report in run.reports():
-            stage = self.progress.take(report)
+        for report in reports:
+            stage = self.progress.take(report) or stage
         if not was_running:
             self._run = None
             self._timer.stop()
             self._ended(run.error)
+        elif reports and self.stage in AT_PAUSE:
+            self._before_pause = stage or self._before_pause  # of the step that was being made when it was asked
+            self._rest(self._pause_stage)
         elif stage is not None:
-            if self.stage is Stage.PAUSED:
-                self._before_pause = stage  # the step that was being made when it was asked
-                self.changed.emit()
-            else:
-                self._rest(stage)
+            self._rest(stage)
+
+    @property
+    def _pause_stage(self) -> Stage:
+        return Stage.PAUSED if self.progress.stands else Stage.PAUSING
 
     @property
     def _has_judged(self) -> bool:
@@ -296,98 +300,6 @@ class Training(QObject):
         shutil.rmtree(self.work, ignore_errors=True)
 
 
-class Trainings(QObject):
-    """All that were begun. Nothing is started by itself."""
-
-    changed = Signal()  # one came or went
-    made = Signal(object)  # Training, when its drafter is there
-
-    def __init__(self, folder: Path, start: StartRun = OwnRun, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._folder = folder
-        self._start_run = start
-        self.all: list[Training] = []
-        self._next: Training | None = None  # begins when no other has a process
-        for record in sorted(folder.glob("*.json")):
-            with suppress(TypeError, ValueError, KeyError):
-                stored = _read(record)
-                names = ("title", "model", "conversations", "anyway")
-                wanted = Wanted(**{name: stored[name] for name in names}, extra=tuple(stored["extra"]))
-                if record.stem == wanted.key:
-                    self._add(wanted).adopt()
-                    continue
-            logger.info("%s is no record that this version can go on with; it stays there and may be deleted", record)
-
-    def open(self, wanted: Wanted) -> Training:
-        """The one of this model, or a new one; not started."""
-        for training in self.all:
-            if training.key == wanted.key:
-                return training
-        training = self._add(wanted)
-        self.changed.emit()
-        return training
-
-    def start(self, training: Training, *, anyway: bool = False) -> None:
-        """Begin it or go on with it, as the only one: another ends after its step, and can be continued later.
-
-        Until that one has ended this one waits: two models at once would be twice the memory.
-        """
-        if self._next is not None and self._next is not training:
-            self._next.halt()
-        self._next = None
-        for other in self.all:
-            if other is not training:
-                other.halt()
-                other.look()
-        if any(other.has_process for other in self.all if other is not training):
-            self._next = training
-            training.wait(anyway=anyway)
-        elif training.has_process:
-            training.resume()
-        else:
-            training.start(anyway=anyway)
-
-    @Slot()
-    def _on_changed(self) -> None:
-        waiting = self._next
-        if waiting is not None and not any(other.has_process for other in self.all if other is not waiting):
-            self._next = None
-            if waiting.stage in (Stage.WAITING, Stage.PAUSED):
-                waiting.resume()
-
-    def drop(self, training: Training) -> None:
-        """Cancel it and delete what it left, but for a finished drafter."""
-        if self._next is training:
-            self._next = None
-        training.forget()
-        self.all.remove(training)
-        training.deleteLater()
-        self.changed.emit()
-        self._on_changed()
-
-    @property
-    def unfinished(self) -> list[Training]:
-        """What could be continued."""
-        return [training for training in self.all if training.stage in (Stage.HALTED, Stage.PAUSED)]
-
-    def closing(self) -> None:
-        """The app ends: what runs saves itself and ends too."""
-        self._next = None
-        for training in self.all:
-            training.halt()
-
-    def _add(self, wanted: Wanted) -> Training:
-        training = Training(wanted, self._folder, self._start_run, self)
-        training.made.connect(self._on_made)
-        training.changed.connect(self._on_changed)
-        self.all.append(training)
-        return training
-
-    @Slot()
-    def _on_made(self) -> None:
-        self.made.emit(self.sender())
-
-
 def _free(folder: Path) -> Path:
     """This folder, or one numbered beside it, where none is: a finished drafter is never written over."""
     number, free = 1, folder
@@ -397,7 +309,8 @@ def _free(folder: Path) -> Path:
     return free
 
 
-def _read(record: Path) -> dict[str, Any]:
+def read_record(record: Path) -> dict[str, Any]:
+    """Empty where there is none that can be read."""
     try:
         stored: Any = json.loads(record.read_text("utf-8"))  # Any: the file may say anything
     except (OSError, ValueError):

@@ -13,7 +13,8 @@ class Stage(StrEnum):
     WRITING = "writing"
     FITTING = "fitting"
     JUDGING = "judging"
-    PAUSED = "paused"
+    PAUSING = "pausing"  # it was told to, and makes its step or part yet
+    PAUSED = "paused"  # it stands still
     HALTED = "halted"  # no process: after an end of the app, or of the process
     REFUSED = "refused"  # the planner's measurement says that it would gain too little
     DONE = "done"
@@ -21,6 +22,7 @@ class Stage(StrEnum):
 
 
 MOVING = (Stage.STARTING, Stage.WRITING, Stage.FITTING, Stage.JUDGING)
+AT_PAUSE = (Stage.PAUSING, Stage.PAUSED)
 
 
 @dataclass(slots=True)
@@ -36,10 +38,11 @@ class Progress:
     by_position: list[tuple[float, ...]] = field(default_factory=list[tuple[float, ...]])  # kept, one for each figure
     per_round: float = 0.0
     is_judged: bool = False
+    stands: bool = False  # at a pause
     worth: dict[str, float] = field(default_factory=dict[str, float])  # held out, tokens per round by kind
 
-    def take(self, report: dict[str, Any]) -> Stage:
-        """Add a report; gives the stage that it belongs to."""
+    def take(self, report: dict[str, Any]) -> Stage | None:
+        """Add a report; gives the stage that it belongs to, where it belongs to one."""
         match report["what"]:
             case "Written":
                 self.shards, self.shard = int(report["shards"]), max(self.shard, int(report["shard"]) + 1)
@@ -54,6 +57,9 @@ class Progress:
                 self.loss.append((step, float(report["loss"])))
                 self.by_position.append(tuple(float(share) for share in report["agrees"]))
                 return Stage.FITTING
+            case "Paused":
+                self.stands = bool(report["stands"])
+                return None
             case _:
                 self.is_judged = True
                 worth = {str(kind): float(value) for kind, value in report.get("by_kind", {}).items()}

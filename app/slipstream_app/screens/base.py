@@ -12,11 +12,15 @@ from PySide6.QtWidgets import QWidget
 from slipstream_app.bridge.bus import Bus
 from slipstream_app.bridge.server import ServerHost
 from slipstream_app.bridge.session import Session
+from slipstream_app.models.activity import Activity
+from slipstream_app.models.calibrating import Calibrating
+from slipstream_app.models.drafting import Drafting
+from slipstream_app.models.keep_alive import KeepAlive
 from slipstream_app.models.requests import RequestTable
 from slipstream_app.models.speedups import Speedups
 from slipstream_app.models.telemetry import Telemetry
 from slipstream_app.models.telemetry_history import TelemetryHistory
-from slipstream_app.models.training import Trainings
+from slipstream_app.models.trainings import Trainings
 from slipstream_app.settings import Settings
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.banner import Banners
@@ -54,6 +58,10 @@ class AppContext:
     speeds: TelemetryHistory
     speedups: Speedups
     requests: RequestTable
+    activity: Activity
+    calibrating: Calibrating
+    keep_alive: KeepAlive
+    drafting: Drafting
     trainings: Trainings
 
 
@@ -62,6 +70,7 @@ class Screen(QWidget):
 
     NAME: ClassVar[str]  # in `Navigator.go`
     commands_changed = Signal()  # what `commands` answers is different now
+    news = Signal()  # something came to its end here that is worth a look
 
     def __init__(self, app: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -18,6 +18,7 @@ from slipstream_app.models import chat_defaults
 from slipstream_app.models.chat import Chats
 from slipstream_app.models.chat_defaults import ChatDefaults
 from slipstream_app.models.chat_list import ChatList
+from slipstream_app.models.chat_mode import ChatMode
 from slipstream_app.models.chat_prompt import Count, Prompter, Shortened
 from slipstream_app.screens.base import AppContext, Entry, Screen
 from slipstream_app.screens.chat_asks import MessageAsks
@@ -45,6 +46,7 @@ class ChatScreen(Screen):
         self.prompter = Prompter(parent=self)
         self.defaults = ChatDefaults(app.session, app.settings, app.speedups)
         self.chats = Chats(app.session, app.history, self.prompter, self, base=self.defaults.parameters)
+        ChatMode(self.chats, app.drafting, self)
         self.list_model = ChatList(app.history, self)
         # Made where they stay: a widget that moves is styled anew, with all that is in it.
         self.splitter = QSplitter(Qt.Orientation.Horizontal, self)

@@ -20,6 +20,7 @@ from slipstream_app.widgets.download_list import DownloadList
 class ModelDownloads(QObject):
     changed = Signal()  # one began, ended or was paused
     arrived = Signal()  # something else lies on the disk now
+    finished = Signal()  # one is whole
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class ModelDownloads(QObject):
         self.changed.emit()
         if state.is_over:
             self.arrived.emit()
+            self.finished.emit()
 
     def _name_largest(self, card: DownloadCard) -> None:
         """What could make room, where a disk is full."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import (
     QButtonGroup,
+    QFileDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
-    QProgressBar,
     QPushButton,
     QRadioButton,
     QScrollArea,
@@ -16,20 +18,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from slipstream.events import Event, Faulted, Loading, Ready, Status, Working
+from slipstream.errors import SlipstreamError
 from slipstream.store.paths import data_dir
-from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.mac import machine
 from slipstream_app.models.pairs import OpenStore, PairRow
-from slipstream_app.models.self_test import SelfTest
 from slipstream_app.models.sizes import size_text
 from slipstream_app.models.store import open_store
 from slipstream_app.models.suggest import Size, Suggestion, Sure, found_here, suggested
 from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
+from slipstream_app.screens.onboarding_ready import ReadyCard
 from slipstream_app.theme import XL, L, M, S
-from slipstream_app.widgets.panel import Words, unbroken, wrapped
+from slipstream_app.widgets.panel import Words, wrapped
 
 GB = 1e9
 MOST_WIDE = 1000  # pixels of the page; on a wide window it stands in the middle
@@ -42,7 +43,6 @@ class OnboardingScreen(Screen):
 
     def __init__(self, app: AppContext, parent: QWidget | None = None, *, open_: OpenStore = open_store) -> None:
         super().__init__(app, parent)
-        self._test: SelfTest | None = None
         self._open_store = open_
         self._work = Work(self)
         self._has_looked = False
@@ -71,13 +71,8 @@ class OnboardingScreen(Screen):
         self.chat.clicked.connect(self._on_chat)
         self.race.clicked.connect(self._on_race)
         self.agent.clicked.connect(self._on_agent)
-        self.measure.clicked.connect(self.run_test)
-        self.skip.clicked.connect(self._on_skip)
-        app.bus.status_changed.connect(self._on_status)
-        app.bus.said.connect(self._on_said)
         app.theme.changed.connect(self._on_theme)
         self._on_theme()
-        self._on_status(app.session.status)
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
@@ -116,8 +111,7 @@ class OnboardingScreen(Screen):
             self._look()
 
     def left(self) -> None:
-        if self._test is not None:
-            self._test.cancel()
+        self.ready.rest()
 
     # The cards.
 
@@ -172,6 +166,9 @@ class OnboardingScreen(Screen):
         row.addWidget(self.more)
         row.addStretch(1)
         column.addLayout(row)
+        self.own = QPushButton(self.tr("Use models I already have…"))
+        self.own.clicked.connect(self._on_own)
+        column.addWidget(self.own, 0, Qt.AlignmentFlag.AlignLeft)
         return card
 
     def _offer(self, what: PairRow | Suggestion | None, title: str, note: str) -> None:
@@ -185,20 +182,38 @@ class OnboardingScreen(Screen):
         self._indent(words)
         self._list.addWidget(words)
 
-    def _look(self) -> None:
-        """What is on this machine, and what would fit it."""
+    def _withdraw(self) -> None:
+        """All offers but the built-in pair."""
+        self.choices.button(0).setChecked(True)
+        self.use.hide()
+        while self._list.count() > 2:
+            widget = self._list.takeAt(2).widget()
+            if isinstance(widget, QRadioButton):
+                self.choices.removeButton(widget)
+            widget.deleteLater()
+        del self._offers[1:]
+
+    def _look(self, folder: Path | None = None) -> None:
+        """What is on this machine, in `folder` too, and what would fit it."""
         store = self._open_store(lambda _: None)
 
         def work() -> list[PairRow]:
             try:
+                if folder is not None:
+                    store.add_folder(folder)
                 return list(store.pairs())
             finally:
                 store.close()
 
-        self._work.do(work, self._show_pairs, lambda _: self.looking.hide(), "slipstream-look")
+        def complain(error: SlipstreamError) -> None:
+            self.looking.setVisible(folder is not None)
+            self.looking.say(error.message, "bad")
+
+        self._work.do(work, self._show_pairs, complain, "slipstream-look")
 
     def _show_pairs(self, rows: list[PairRow]) -> None:
         self.looking.hide()
+        self._withdraw()
         for row in found_here(rows):
             size = "" if row.bytes is None else size_text(row.bytes)
             self._offer(row, row.title, self.tr("Found on this machine, no download. {0}").format(size).rstrip())
@@ -236,85 +251,11 @@ class OnboardingScreen(Screen):
 
     def _ready_card(self) -> QFrame:
         card, column = self._card(3, self.tr("Ready"))
-        self.state = QLabel(wordWrap=True)
-        self.bar = QProgressBar(textVisible=False)
-        self.bar.setRange(0, 0)
-        self.bar.setAccessibleName(self.tr("Loading"))
-        self.result = QLabel(wordWrap=True)
-        self.result.setTextFormat(Qt.TextFormat.PlainText)
-        self.measure = QPushButton(self.tr("Measure it here"))
-        self.skip = QPushButton(self.tr("Skip, measure later"))
-        row = QHBoxLayout()
-        row.setSpacing(S)
-        row.addWidget(self.measure)
-        row.addWidget(self.skip)
-        row.addStretch(1)
-        for widget in (self.state, self.bar, self.result):
-            column.addWidget(widget)
-        column.addStretch(1)
-        column.addLayout(row)
-        self.skip.hide()
+        self.ready = ReadyCard(self.app)
+        column.addWidget(self.ready, 1)
         return card
 
-    # The self-test.
-
-    @Slot()
-    def run_test(self) -> None:
-        """64 tokens plainly and 64 with drafts, by the same road as every answer."""
-        self._test = SelfTest(self.app.session)
-        self.result.setText(self.tr("Measuring: the same answer twice, plainly and with drafts…"))
-        self._tend()
-
-    @Slot(int, object)
-    def _on_said(self, number: int, event: Event) -> None:
-        test = self._test
-        if test is None or not test.take(number, event):
-            return
-        self._test = None
-        choice = self.app.session.choice
-        if choice is not None and test.speedup is not None and test.is_same:
-            self.app.speedups.record(choice.title, {Mode.AUTO.value: test.speedup})
-        self.result.setText(unbroken(self._words(test)))
-        self._tend()
-
-    def _words(self, test: SelfTest) -> str:
-        if test.error:
-            return self.tr("It could not be measured: {0}").format(test.error)
-        if test.speedup is None:
-            return self.tr("Not measured.")
-        speed = self.tr("Measured here on code: {0}× as fast, {1} against {2} tok/s.").format(
-            f"{test.speedup:.1f}", f"{test.fast:.1f}", f"{test.plain:.1f}"
-        )
-        if test.is_same:
-            return speed + " " + self.tr("Both answers are the same, token for token.")
-        return self.tr("The two answers differ. Run a race to see where and why.")
-
     # What happens.
-
-    @Slot(object)
-    def _on_status(self, status: Status) -> None:
-        match status:
-            case Loading(name):
-                self.state.setText(self.tr("Loading {0}…").format(name))
-            case Ready(info) | Working(info):
-                self.state.setText(self.tr("{0} is loaded.").format(info.name))
-            case Faulted(error):
-                self.state.setText(error.message)
-            case _:
-                self.state.setText(self.tr("No model is loaded yet."))
-        self.bar.setVisible(isinstance(status, Loading))
-        self._tend()
-
-    def _tend(self) -> None:
-        is_loaded = self.app.session.info is not None or isinstance(self.app.session.status, Working)
-        self.measure.setVisible(self._test is None)
-        self.measure.setEnabled(is_loaded)
-        self.skip.setVisible(self._test is not None)
-
-    @Slot()
-    def _on_skip(self) -> None:
-        if self._test is not None:
-            self._test.cancel()
 
     @Slot()
     def _on_chat(self) -> None:
@@ -327,6 +268,14 @@ class OnboardingScreen(Screen):
     @Slot()
     def _on_agent(self) -> None:
         self.app.navigator.go("server")
+
+    @Slot()
+    def _on_own(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self, self.tr("A folder with models"))
+        if folder:
+            self.looking.say(self.tr("Looking for more…"), "muted")
+            self.looking.show()
+            self._look(Path(folder))
 
     @Slot()
     def _on_more(self) -> None:

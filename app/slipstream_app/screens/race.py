@@ -206,7 +206,8 @@ class RaceScreen(Screen):
         self._marks = []
         self._others = 0
         if clients := self.app.server.clients:
-            self._marks.append(f"{clients} clients were connected")  # the report is in English
+            connected = "1 client was" if clients == 1 else f"{clients} clients were"
+            self._marks.append(f"{connected} connected")  # the report is in English
         if (state := machine.busy()) is not None:  # heat and power are looked at while it runs
             self._marks.append(f"this machine was {state} when the race began")
         for card in self.cards.values():

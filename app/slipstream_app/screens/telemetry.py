@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from slipstream_app.models.calibrating import Calibrating
 from slipstream_app.models.telemetry import ALL, Figures, RoundPoint, Telemetry, rounds_csv
 from slipstream_app.models.telemetry_history import history_csv
 from slipstream_app.screens.base import AppContext, Screen
@@ -56,7 +55,7 @@ class TelemetryScreen(Screen):
         super().__init__(app, parent)
         self._telemetry: Telemetry = app.telemetry
         self._painted = -1
-        self.calibrating = Calibrating(app.session, self)
+        self.calibrating = app.calibrating
         self.calibrating.measured.connect(self._on_measured)
         self._shows_costs = False  # somebody just had them measured, whatever the detail
         self.paints = 0

@@ -108,7 +108,7 @@ class AnswerActions(Part):
             self.verify.setText(self.tr("Verify"))
         else:
             self.verify.setText(self.tr("Cancel"))
-            self.verdict.say(self.tr("Verifying, {0} of {1} tokens").format(*progress), "muted")
+            self.verdict.say(self.tr("Verifying, {0} of %n token(s)", "", progress[1]).format(progress[0]), "muted")
 
     def _say_verdict(self, message: Message) -> None:
         verdict = message.facts.get("verdict")

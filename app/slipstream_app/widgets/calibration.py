@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QDateTime, QLocale, Slot
+from PySide6.QtCore import QDateTime, QLocale, Qt, Slot
 from PySide6.QtWidgets import QProgressBar, QWidget
 
 from slipstream.curves import Curves
@@ -29,11 +29,13 @@ class CalibrationPanel(Panel):
         self.measure.clicked.connect(self.start)
         self.anyway.clicked.connect(self._on_anyway)
         self.stop.clicked.connect(calibrating.stop)
-        for widget in (self.anyway, self.stop, self.measure):
+        for widget in (self.stop, self.measure):
             self.head.addWidget(widget)
         self.body.addWidget(self.words)
+        self.body.addWidget(self.anyway, 0, Qt.AlignmentFlag.AlignLeft)
         self.body.addWidget(self.bar)
         calibrating.changed.connect(self.refresh)
+        calibrating.attend()
         self.refresh()
 
     @Slot()
@@ -82,8 +84,8 @@ class CalibrationPanel(Panel):
         rows = max((rows for rows, _ in curves.points(context) if rows <= 8), default=1)
         said = [self.tr("A token takes {0} ms").format(f"{plain_ms:.1f}")]
         if rows > 1:
-            checking = self.tr("checking {0} drafts takes {1} ms")
-            said.append(checking.format(rows - 1, f"{curves.verify_ms(rows, context):.1f}"))
+            checking = self.tr("checking %n draft(s) takes {0} ms", "", rows - 1)
+            said.append(checking.format(f"{curves.verify_ms(rows, context):.1f}"))
         for mode, table in curves.drafters.items():
             drafts = max(table[min(table)])
             said.append(

@@ -23,7 +23,7 @@ class DropTurns(QMessageBox):
         lines = [f"{'→' if one.role == 'user' else '←'} {' '.join(one.text.split())[:LINE]}" for one in dropped]
         if len(lines) > SHOWN:
             lines = [*lines[: SHOWN // 2], "…", *lines[1 - SHOWN // 2 :]]
-        left = self.tr("They stay in the chat. {0} tokens are left to send.").format(f"{tokens_left:,}")
+        left = self.tr("They stay in the chat. %Ln token(s) are left to send.", "", tokens_left)
         self.setInformativeText("\n".join(lines) + "\n\n" + left)
         drop = self.addButton(self.tr("Drop"), QMessageBox.ButtonRole.AcceptRole)
         self.addButton(QMessageBox.StandardButton.Cancel)

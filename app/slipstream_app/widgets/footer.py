@@ -2,72 +2,49 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from PySide6.QtCore import QRect, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from slipstream.events import Empty, Faulted, Loading, Ready, Status, Working
-from slipstream_app.bridge.bus import Bus
+from slipstream_app.models.activity import BUSY, Activity, Doing
 from slipstream_app.models.telemetry import Telemetry
 from slipstream_app.theme import M, S, Theme
 
 REFRESH_MS = 250
 
 
-class State(StrEnum):
-    OFF = "off"
-    LOADING = "loading"
-    READY = "ready"
-    GENERATING = "generating"
-    CRASHED = "crashed"
-
-
-def state_of(status: Status) -> State:
-    match status:
-        case Empty():
-            return State.OFF
-        case Loading():
-            return State.LOADING
-        case Ready():
-            return State.READY
-        case Working():
-            return State.GENERATING
-        case Faulted():
-            return State.CRASHED
-
-
 COLOR = {
-    State.OFF: "muted",
-    State.LOADING: "warn",
-    State.READY: "ok",
-    State.GENERATING: "accent",
-    State.CRASHED: "bad",
+    Doing.NOTHING: "muted",
+    Doing.LOADING: "warn",
+    Doing.READY: "ok",
+    Doing.READING: "accent",
+    Doing.GENERATING: "accent",
+    Doing.MEASURING: "accent",
+    Doing.STOPPED: "bad",
 }
 
 
 class Footer(QWidget):
-    """Paints itself; its timer runs only while something is generated and the footer can be seen."""
+    """Paints itself; its timer runs only while the engine works and the footer can be seen."""
 
-    def __init__(self, theme: Theme, bus: Bus, telemetry: Telemetry, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, activity: Activity, telemetry: Telemetry, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._telemetry = telemetry
-        self._state = State.OFF
+        self._activity = activity
         self._speed = ""
         self._share = ""
         self._timer = QTimer(self, interval=REFRESH_MS)
         self._timer.timeout.connect(self.refresh)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self.tr("Engine"))
-        bus.status_changed.connect(self._on_status)
+        activity.changed.connect(self._on_activity)
         theme.changed.connect(self._on_theme)
         self.refresh()
 
     @property
-    def state(self) -> State:
-        return self._state
+    def doing(self) -> Doing:
+        return self._activity.doing
 
     @property
     def speed(self) -> str:
@@ -80,12 +57,14 @@ class Footer(QWidget):
 
     def word(self) -> str:
         return {
-            State.OFF: self.tr("Off"),
-            State.LOADING: self.tr("Loading"),
-            State.READY: self.tr("Ready"),
-            State.GENERATING: self.tr("Generating"),
-            State.CRASHED: self.tr("Stopped"),
-        }[self._state]
+            Doing.NOTHING: self.tr("Off"),
+            Doing.LOADING: self.tr("Loading"),
+            Doing.READY: self.tr("Ready"),
+            Doing.READING: self.tr("Reading"),
+            Doing.GENERATING: self.tr("Generating"),
+            Doing.MEASURING: self.tr("Measuring"),
+            Doing.STOPPED: self.tr("Stopped"),
+        }[self.doing]
 
     @Slot()
     def refresh(self) -> None:
@@ -98,14 +77,13 @@ class Footer(QWidget):
         self.setToolTip("\n".join(lines))
         self.update()
 
-    @Slot(object)
-    def _on_status(self, status: Status) -> None:
-        self._state = state_of(status)
+    @Slot()
+    def _on_activity(self) -> None:
         self._tend()
         self.refresh()
 
     def _tend(self) -> None:
-        if self._state is State.GENERATING and self.isVisible():
+        if self.doing in BUSY and self.isVisible():
             if not self._timer.isActive():
                 self._timer.start()
         else:
@@ -134,14 +112,14 @@ class Footer(QWidget):
         top = theme.px(M)
         left = (self.width() - dot) // 2 if is_narrow else M + S // 2
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.color(COLOR[self._state]))
+        painter.setBrush(theme.color(COLOR[self.doing]))
         where = QRect(left, top + (line - dot) // 2, dot, dot)
         # The state has a shape of its own too, for those who do not tell the colours apart.
-        if self._state in (State.OFF, State.LOADING):
+        if self.doing in (Doing.NOTHING, Doing.LOADING):
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(theme.color(COLOR[self._state]))
+            painter.setPen(theme.color(COLOR[self.doing]))
             painter.drawEllipse(where.adjusted(1, 1, -1, -1))
-        elif self._state is State.CRASHED:
+        elif self.doing is Doing.STOPPED:
             painter.drawRect(where)
         else:
             painter.drawEllipse(where)

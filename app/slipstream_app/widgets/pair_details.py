@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtWidgets import QLayout, QLayoutItem, QScrollArea, QWidget
 
+from slipstream.types import Mode
 from slipstream_app.models.pairs import CONTEXTS, FitWord, PairFit, PairRow, Shelf
 from slipstream_app.models.sizes import size_text
 from slipstream_app.models.suggest import Sure, download_of
 from slipstream_app.theme import S, Theme
+from slipstream_app.widgets.keep_choice import KeepChoice
 from slipstream_app.widgets.pair_table import parts_of
 from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
 from slipstream_app.widgets.peak_bar import StackBar
+from slipstream_app.widgets.race_arm import arm_name
 from slipstream_app.widgets.removal_panel import RemovalPanel
 
 
@@ -34,9 +39,11 @@ class PairDetails(QScrollArea):
         self.make = button(self.tr("Make a drafter…"))
         self.reveal = button(self.tr("Reveal"), name=self.tr("Show the folder"))
         self.delete = button(self.tr("Delete…"))
+        self.keep = KeepChoice(theme)
         row = FlowLayout(S)
         for widget in (self.load, self.get, self.check, self.race, self.calibrate, self.make, self.reveal, self.delete):
             row.addWidget(widget)
+        row.addWidget(self.keep)
         self.removal = RemovalPanel(theme)
         self.panel = Panel(theme)
         for widget in (self.name, self.problem, self.fit_words, self.bar):
@@ -51,14 +58,27 @@ class PairDetails(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName(self.tr("Details"))
 
-    def show_row(self, row: PairRow, fit: PairFit | None, context: int, *, is_loaded: bool, can_get: bool) -> None:
-        """`context`: tokens that `fit` was worked out for. `can_get`: what is missing is not being fetched already."""
+    def show_row(
+        self,
+        row: PairRow,
+        fit: PairFit | None,
+        context: int,
+        measured: Mapping[str, float],
+        *,
+        is_loaded: bool,
+        can_get: bool,
+    ) -> None:
+        """`context`: tokens that `fit` was worked out for. `measured`: of plain decoding's speed, by who drafts.
+        `can_get`: what is missing is not being fetched already."""
         self.name.say(row.title)
         self.problem.say(row.problem)
         self.problem.setVisible(bool(row.problem))
         self._show_fit(row, fit, min(context, row.context or context))
-        self.facts.say("\n".join(row.facts))
-        self.facts.setVisible(bool(row.facts))
+        known = {mode: measured[mode] for mode in Mode if mode in measured}
+        speeds = ", ".join(f"{arm_name(mode)} {ratio:.2f}×" for mode, ratio in known.items())
+        facts = [*([self.tr("Measured here: {0}").format(speeds)] if speeds else []), *row.facts]
+        self.facts.say("\n".join(facts))
+        self.facts.setVisible(bool(facts))
         # A pair whose drafter is missing can be loaded without it.
         can_load = not row.problem and row.shelf is Shelf.ON_MAC
         self.load.setVisible(can_load)
@@ -73,6 +93,7 @@ class PairDetails(QScrollArea):
         self.check.setVisible(row.shelf is Shelf.SUGGESTED and is_unknown)
         self.race.setVisible(is_loaded)
         self.calibrate.setVisible(is_loaded)
+        self.keep.setVisible(can_load)
         self.make.setVisible(can_load and not row.is_made_here)
         self.reveal.setVisible(row.folder is not None)
         self.delete.setVisible(row.is_removable and not is_loaded)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView, QWidget
 
-from slipstream_app.models.pairs import PAIR, PEAK, FitWord, Index, PairFit, PairTable
+from slipstream_app.models.pairs import KEEP, PAIR, PEAK, FitWord, Index, PairFit, PairTable
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.peak_bar import Part, paint_bar
 
+ROOMY = 860  # pixels of the table
 FIT_COLOURS = {FitWord.FITS: "ok", FitWord.TIGHT: "warn", FitWord.TOO_LARGE: "bad", FitWord.UNKNOWN: "muted"}
 
 
@@ -39,6 +40,15 @@ class PairView(QTableView):
     def refresh_theme(self) -> None:
         self.verticalHeader().setDefaultSectionSize(self._theme.px(34))
         self.horizontalHeader().resizeSection(PEAK, self._theme.px(230))
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Where there is little room the details alone say how long a pair stays."""
+        self.setColumnHidden(KEEP, self.width() < self._theme.px(ROOMY))
 
 
 def parts_of(fit: PairFit, names: tuple[str, str, str, str]) -> tuple[Part, ...]:

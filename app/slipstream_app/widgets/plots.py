@@ -216,7 +216,7 @@ class CostChart(PlotChart):
         rows = [
             (self._name(source), str(drafts), f"{ms:.1f}") for source, line in points.items() for drafts, ms in line
         ]
-        self.describe(self.tr("The cost of a round at {0} lengths").format(len(rows)), rows)
+        self.describe(self.tr("The cost of a round at %n length(s)", "", len(rows)), rows)
         plot: Any = self.plot
         if plot is None:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QModelIndex, Qt, Slot
+from PySide6.QtCore import QLocale, QModelIndex, Qt, Slot
 from PySide6.QtWidgets import QHeaderView, QPlainTextEdit, QScrollArea, QSplitter, QTableView, QVBoxLayout, QWidget
 
 from slipstream_app.models.requests import PATH, RequestTable
@@ -95,11 +95,10 @@ class RequestsView(QWidget):
         )
         timings = record.timings
         if timings is not None:
-            lines.append(
-                self.tr("Prompt {0} tokens, {1} of them from the cache; {2} tokens out in {3} rounds").format(
-                    timings.prompt_tokens, timings.reused_tokens, timings.output_tokens, timings.rounds
-                )
-            )
+            read = self.tr("Prompt %Ln token(s), {0} of them from the cache", "", timings.prompt_tokens)
+            rounds = self.tr("in %Ln round(s)", "", timings.rounds)
+            made = self.tr("%Ln token(s) out {0}", "", timings.output_tokens).format(rounds)
+            lines.append(f"{read.format(QLocale().toString(timings.reused_tokens))}; {made}")
             lines.append(
                 self.tr("First token after {0} s, then {1} tok/s, {2} tokens per round").format(
                     f"{timings.ttft_s:.2f}", f"{timings.decode_tps:.1f}", f"{timings.tokens_per_round:.2f}"

@@ -1,8 +1,6 @@
-"""The server's options: port, network, key, web pages, and when it starts. Each applies at once."""
+"""The server's options: who may ask, when it starts, and how long models stay. Each applies at once."""
 
 from __future__ import annotations
-
-from functools import partial
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
@@ -10,8 +8,20 @@ from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QS
 
 from slipstream_app.models.server_options import local_address, new_key
 from slipstream_app.settings import Settings
+from slipstream_app.settings_table import BY_KEY, CONTEXT, Value
+from slipstream_app.strings import shown
 from slipstream_app.theme import M, S, Theme
 from slipstream_app.widgets.panel import Panel, button, wrapped
+from slipstream_app.widgets.setting_editors import Editor, make_editor
+
+# Settings of other pages too that decide how requests are served.
+FROM_TABLE = (
+    "server/at_start",
+    "server/load_on_request",
+    "performance/unload_minutes",
+    "performance/max_batch",
+    "server/keep_text",
+)
 
 
 class ServerOptionsPage(QScrollArea):
@@ -43,12 +53,10 @@ class ServerOptionsPage(QScrollArea):
         self.origins.setPlaceholderText("https://chat.example")
         self.origins.setAccessibleName(self.tr("Web pages that may call it"))
         self.origins.editingFinished.connect(self._on_origins)
-        self.at_start = QCheckBox(self.tr("Start the server when Slipstream is opened"))
-        self.at_start.setChecked(settings.flag("server/at_start"))
-        self.at_start.toggled.connect(partial(settings.set, "server/at_start"))
-        self.load_on_request = QCheckBox(self.tr("Load the last pair when a request comes"))
-        self.load_on_request.setChecked(settings.flag("server/load_on_request"))
-        self.load_on_request.toggled.connect(partial(settings.set, "server/load_on_request"))
+        self.editors: dict[str, Editor] = {}
+        for key in FROM_TABLE:
+            editor = self.editors[key] = make_editor(BY_KEY[key], settings.get(key), theme)
+            editor.edited.connect(self._on_edited)
         self.note = wrapped(theme, "", "muted")
         settings.changed.connect(self._on_setting)
         self._lay_out(Panel(theme))
@@ -66,8 +74,9 @@ class ServerOptionsPage(QScrollArea):
         form.addRow("", self.network)
         form.addRow(self.tr("Key"), key_row)
         form.addRow(self.tr("Web pages"), self.origins)
-        form.addRow("", self.at_start)
-        form.addRow("", self.load_on_request)
+        for key, editor in self.editors.items():
+            row = BY_KEY[key]
+            form.addRow("" if isinstance(row.default, bool) else shown(CONTEXT, row.label), editor)
         panel.body.addLayout(form)
         panel.body.addWidget(self.note)
         panel.body.addStretch(1)
@@ -79,9 +88,14 @@ class ServerOptionsPage(QScrollArea):
 
     def refresh_note(self) -> None:
         words = self.tr("Changes apply at once; a running server starts again with them.")
+        words += " " + self.tr("A prompt that does not fit the context is refused with its length, never cut.")
         if self._settings.flag("server/network"):
             words = self.tr("Other devices reach it at {0}, with the key.").format(local_address()) + " " + words
         self.note.say(words)
+
+    @Slot(str, object)
+    def _on_edited(self, key: str, value: Value) -> None:
+        self._settings.set(key, value)
 
     @Slot()
     def _on_port(self) -> None:
@@ -145,9 +159,7 @@ class ServerOptionsPage(QScrollArea):
                 self.key.setText(settings.text(key))
             case "server/origins":
                 self.origins.setText(settings.text(key))
-            case "server/at_start":
-                self.at_start.setChecked(settings.flag(key))
-            case "server/load_on_request":
-                self.load_on_request.setChecked(settings.flag(key))
+            case _ if key in self.editors:
+                self.editors[key].show_value(settings.get(key))
             case _:
                 pass

@@ -91,8 +91,10 @@ class StatsStrip(QWidget):
             out.append(
                 (
                     self.tr("{0} per round").format(f"{timings['tokens_per_round']:.1f}"),
-                    self.tr("Tokens that each of {0} passes of the model made; 1.0 is plain decoding").format(
-                        timings["rounds"]
+                    self.tr(
+                        "Tokens that each of %n pass(es) of the model made; 1.0 is plain decoding",
+                        "",
+                        timings["rounds"],
                     ),
                 )
             )

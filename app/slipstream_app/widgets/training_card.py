@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QProgressBar, QWidget
 
 from slipstream_app.models.sizes import size_text
 from slipstream_app.models.training import Training
-from slipstream_app.models.training_progress import MOVING, Stage
+from slipstream_app.models.training_progress import AT_PAUSE, MOVING, Stage
 from slipstream_app.theme import L, M, Theme
 from slipstream_app.widgets.panel import Figure, Panel, button, wrapped
 from slipstream_app.widgets.training_charts import AcceptanceChart, LossChart
@@ -80,7 +80,7 @@ class TrainingCard(Panel):
         training, made = self.training, self.training.progress
         stage = training.stage
         self.words.say(self._sentence(), _ROLES.get(stage, ""))
-        self.bar.setVisible(stage in MOVING or stage is Stage.PAUSED)
+        self.bar.setVisible(stage in MOVING or stage in AT_PAUSE)
         is_waiting = stage in (Stage.STARTING, Stage.JUDGING)
         self.bar.setRange(0, 0 if is_waiting else 1000)
         share = made.share if made.loss else made.shard / made.shards if made.shards else 0.0
@@ -93,7 +93,7 @@ class TrainingCard(Panel):
         self.losses.show_points(made.loss)
         self.load.setVisible(stage is Stage.DONE)
         self.anyway.setVisible(stage is Stage.REFUSED)
-        self.switch.setVisible(stage in (Stage.PAUSED, Stage.HALTED, Stage.FAILED) or training.can_pause)
+        self.switch.setVisible(stage in (*AT_PAUSE, Stage.HALTED, Stage.FAILED) or training.can_pause)
         self.switch.setText(
             self.tr("Pause")
             if training.can_pause
@@ -129,7 +129,8 @@ class TrainingCard(Panel):
             ),
             Stage.FITTING: begun if made.loss else self.tr("The conversations are written. Training begins."),
             Stage.JUDGING: self.tr("It is judged by conversations that it has not seen."),
-            Stage.PAUSED: self.tr("Pauses after this part, and goes on from there; the model stays in memory."),
+            Stage.PAUSING: self.tr("Pauses after this part, and goes on from there; the model stays in memory."),
+            Stage.PAUSED: self.tr("Paused. Continue goes on from here; the model stays in memory."),
             Stage.HALTED: self.tr("Not running. Continue goes on from the last step that was saved."),
             Stage.REFUSED: self.tr("Not made: {0}.").format(training.why),
             Stage.FAILED: self.tr("It failed: {0}").format(training.why),
@@ -162,10 +163,13 @@ class TrainingCard(Panel):
         if self._sure_stage is not None or (is_over and not count):
             self.cancelled.emit(self.training)
             return
-        words = self.tr("What it has learned so far is deleted, with the conversations: {0} files ({1}) in {2}.")
         if self.training.stage is Stage.DONE:
-            words = self.tr("The drafter stays. The conversations are deleted: {0} files ({1}) in {2}.")
-        self.goes.say(words.format(count, size_text(size), self.training.work), "warn")
+            words = self.tr("The drafter stays. The conversations are deleted: %n file(s) ({0}) in {1}.", "", count)
+        else:
+            words = self.tr(
+                "What it has learned so far is deleted, with the conversations: %n file(s) ({0}) in {1}.", "", count
+            )
+        self.goes.say(words.format(size_text(size), self.training.work), "warn")
         self._sure_stage = self.training.stage
         self._sure.start()
         self._tend_cancel()

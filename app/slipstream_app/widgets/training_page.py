@@ -9,9 +9,10 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from slipstream.errors import SlipstreamError
-from slipstream_app.models.training import Training, Trainings, Wanted
+from slipstream_app.models.training import Training, Wanted
 from slipstream_app.models.training_forecast import Forecast
 from slipstream_app.models.training_progress import Stage
+from slipstream_app.models.trainings import Trainings
 from slipstream_app.models.work import Work
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.scrolling import CardColumn

@@ -92,7 +92,6 @@ def fill_menu_bar(bar: QMenuBar, actions: Actions, settings: Settings) -> dict[M
                 made.addAction(actions[row.id])
     menus[Menu.VIEW].addSeparator()
     menus[Menu.VIEW].addMenu(choice_menu("general/detail", settings, bar))
-    menus[Menu.MODEL].addMenu(choice_menu("performance/mode", settings, bar))
     return menus
 
 

@@ -4,42 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QByteArray, QLocale, QSize, Signal, Slot
+from PySide6.QtCore import QByteArray, QSize, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QHideEvent, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
-    QFrame,
     QHBoxLayout,
-    QLabel,
     QMainWindow,
-    QPushButton,
     QSizePolicy,
     QStackedWidget,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from slipstream.events import Faulted, Ready, Status, Working
+from slipstream.events import Faulted, Status, Working
 from slipstream_app import log
 from slipstream_app.bridge.pair import PairChoice
-from slipstream_app.bridge.server import ServerOn
-from slipstream_app.icons import icon
+from slipstream_app.bridge.server import ServerOn, ServerStarting
+from slipstream_app.models.on_disk import OnDisk
+from slipstream_app.models.pairs import FitWord
 from slipstream_app.models.recent import RecentPairs
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING, PLACES
 from slipstream_app.settings_table import BY_KEY
 from slipstream_app.settings_table import CONTEXT as SETTINGS
-from slipstream_app.shortcuts import BY_ID, TABLE
+from slipstream_app.shortcuts import BY_ID, TABLE, Menu
 from slipstream_app.strings import shown
-from slipstream_app.theme import M, S
+from slipstream_app.theme import M
 from slipstream_app.widgets.banner import BannerBar
 from slipstream_app.widgets.footer import Footer
-from slipstream_app.widgets.pill import Offer, Pill, Popover
+from slipstream_app.widgets.pill import Offer, Popover
 from slipstream_app.widgets.recovery import LOG_LINES, RecoveryCard
 from slipstream_app.widgets.sidebar import Row, Sidebar
+from slipstream_app.windows import splitters
 from slipstream_app.windows.actions import Actions, fill_menu_bar
+from slipstream_app.windows.badges import Badges
+from slipstream_app.windows.drafter_menu import DrafterMenu
 from slipstream_app.windows.status_bar import StatusBar
+from slipstream_app.windows.toolbar import Toolbar
 
 MIN_WIDTH, MIN_HEIGHT = 880, 560
 NARROW_BELOW = 1040
@@ -65,19 +66,24 @@ class MainWindow(QMainWindow):
         self.actions_ = Actions(self)
         self.actions_.asked.connect(self.run)
         self.menus = fill_menu_bar(self.menuBar(), self.actions_, app.settings)
+        self.on_disk = OnDisk(app.settings)
+        self.drafters = DrafterMenu(app, self.on_disk, self.menus[Menu.MODEL])
+        self.menus[Menu.MODEL].insertMenu(self.actions_["model.calibrate"], self.drafters)
 
-        self.footer = Footer(theme, app.bus, app.telemetry)
+        self.footer = Footer(theme, app.activity, app.telemetry)
         self.sidebar = Sidebar(theme, [_row(place.name) for place in PLACES], self.footer)
         self.sidebar.chosen.connect(self.go)
-        self.pill = Pill(theme)
+        self.badges = Badges(app, self.sidebar, self)
+        self.toolbar = Toolbar(theme)
+        self.pill, self.stop, self.search = self.toolbar.pill, self.toolbar.stop, self.toolbar.search
+        self.stop.clicked.connect(self._on_stop)
+        self.search.clicked.connect(self._on_find)
         self.pill.clicked.connect(self.open_popover)
         self.popover = Popover(theme, self._offers, self)
+        self.on_disk.changed.connect(self.popover.refresh)
         self.popover.load_asked.connect(self.load)
         self.popover.unload_asked.connect(app.session.unload)
         self.popover.manage_asked.connect(self._on_manage)
-        self._facts = QLabel()
-        self.stop = QPushButton(self.tr("Stop"))
-        self.search = QToolButton()
         self.banner_bar = BannerBar(theme, app.banners)
         self.recovery = RecoveryCard(theme, _last_lines)
         self.recovery.reload_asked.connect(self._on_reload)
@@ -86,13 +92,13 @@ class MainWindow(QMainWindow):
         self.recovery.report_asked.connect(self._on_report)
         self.stack = QStackedWidget()
         self._lay_out()
-        self.status_bar = StatusBar(app.session, app.server)
+        self.status_bar = StatusBar(app.session, app.server, app.activity)
         self.setStatusBar(self.status_bar)
 
         app.bus.status_changed.connect(self._on_status)
         app.bus.server_changed.connect(self.tend)
         app.navigator.asked.connect(self.go)
-        app.settings.changed.connect(self._on_setting)
+        app.drafting.changed.connect(self._show_pill)
         theme.changed.connect(self._on_theme)
         self._on_status(app.session.status)
         self._restore()
@@ -112,6 +118,8 @@ class MainWindow(QMainWindow):
             screen = self._screens[name] = place.open(self._app)
             screen.commands_changed.connect(self.tend)
             self.stack.addWidget(screen)
+            splitters.recall(self._app.settings, screen)
+            self.badges.follow(screen)
         before, screen = self.screen_now, self._screens[name]
         if before is not None and before is not screen:
             before.left()
@@ -121,6 +129,8 @@ class MainWindow(QMainWindow):
         if place is not ONBOARDING:
             self._app.settings.remember("screen", name)
         self.setWindowTitle(screen.title or "Slipstream")
+        if self.isVisible():
+            self.badges.see(name)
         screen.visited(argument)
         self.tend()
 
@@ -189,6 +199,8 @@ class MainWindow(QMainWindow):
         can["model.load"] = session.choice is None
         can["server.copy_url"] = isinstance(self._app.server.state, ServerOn)
         self.actions_.offer(can)
+        is_serving = isinstance(self._app.server.state, ServerOn | ServerStarting)
+        self.actions_["server.toggle"].setText(self.tr("Stop Server") if is_serving else self.tr("Start Server"))
         self.stop.setVisible(can["chat.stop"])
 
     @Slot(object)
@@ -198,6 +210,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def open_popover(self) -> None:
+        self.on_disk.look()
         self.popover.open_below(self.pill)
 
     @Slot()
@@ -217,28 +230,6 @@ class MainWindow(QMainWindow):
     # Looks.
 
     def _lay_out(self) -> None:
-        self._facts.setProperty("role", "muted")
-        self.stop.setIcon(icon(self._app.theme, "square"))
-        self.stop.setToolTip(self.tr("Stop what is being written"))
-        self.stop.clicked.connect(self._on_stop)
-        self.search.setProperty("role", "flat")
-        self.search.setIcon(icon(self._app.theme, "search", "muted"))
-        self.search.setAccessibleName(self.tr("Command palette"))
-        self.search.setToolTip(
-            self.tr("Command palette  {0}").format(
-                QKeySequence(BY_ID["help.palette"].keys[0]).toString(QKeySequence.SequenceFormat.NativeText)
-            )
-        )
-        self.search.clicked.connect(self._on_find)
-        self.toolbar = QFrame()
-        self.toolbar.setProperty("role", "bar")
-        row = QHBoxLayout(self.toolbar)
-        row.setContentsMargins(M, S, M, S)
-        row.setSpacing(M)
-        row.addWidget(self.pill)
-        row.addWidget(self._facts, 1)
-        row.addWidget(self.stop)
-        row.addWidget(self.search)
         right = QWidget()
         column = QVBoxLayout(right)
         column.setContentsMargins(0, 0, 0, 0)
@@ -289,43 +280,39 @@ class MainWindow(QMainWindow):
         """What is known of a pair, in a word or two."""
         if choice == self._app.session.choice and self._app.session.info:
             return self.tr("loaded")
+        words = {
+            FitWord.FITS: self.tr("fits"),
+            FitWord.TIGHT: self.tr("tight"),
+            FitWord.TOO_LARGE: self.tr("too large"),
+        }
         gained = self._app.speedups.best(choice.title)
-        return "" if gained is None else self.tr("{0}× here").format(f"{gained:.2f}")
+        speed = "" if gained is None else self.tr("{0}× here").format(f"{gained:.2f}")
+        fit = words.get(self.on_disk.fits.get(choice, FitWord.UNKNOWN), "")
+        return " · ".join(word for word in (fit, speed) if word)
 
     # What happens.
 
     @Slot(object)
     def _on_status(self, status: Status) -> None:
         session = self._app.session
-        mode = shown(SETTINGS, BY_KEY["performance/mode"].choices[self._app.settings.text("performance/mode")])
-        self.pill.show_status(status, session.choice, mode)
+        self._show_pill()
         self.popover.show_status(status, session.choice)
-        match status:
-            case Ready(info) | Working(info):
-                size = self.tr("{0} tokens of context").format(QLocale().toString(info.context))
-                quantisation = "" if info.quantisation == "none" else f" · {info.quantisation}"
-                self._facts.setText(f"{size} · {info.dtype}{quantisation}")
-                if isinstance(status, Ready):
-                    self.recovery.hide()
-            case Faulted(error):
-                self._facts.clear()
-                choice = session.choice
-                self.recovery.show_fault(error, is_safe=choice is not None and choice.is_safe)
-            case _:
-                self._facts.clear()
-                self.recovery.hide()
+        self.toolbar.show_status(status)
+        if isinstance(status, Faulted):
+            choice = session.choice
+            self.recovery.show_fault(status.error, is_safe=choice is not None and choice.is_safe)
+        elif not isinstance(status, Working):
+            self.recovery.hide()
         self.tend()
 
-    @Slot(str)
-    def _on_setting(self, key: str) -> None:
-        if key == "performance/mode":
-            self._on_status(self._app.session.status)
+    @Slot()
+    def _show_pill(self) -> None:
+        session, drafting = self._app.session, self._app.drafting
+        mode = shown(SETTINGS, BY_KEY["performance/mode"].choices[drafting.active.value])
+        self.pill.show_status(session.status, session.choice, mode)
 
     @Slot()
     def _on_theme(self) -> None:
-        size = self._app.theme.px(18)
-        for button in (self.pill, self.stop, self.search):
-            button.setIconSize(QSize(size, size))
         self._fit_sidebar()
 
     @Slot()
@@ -367,11 +354,13 @@ class MainWindow(QMainWindow):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self.badges.see(self._current)
         if self.screen_now is not None:
             self.screen_now.visited(None)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
+        self.badges.see("")
         if self.screen_now is not None:
             self.screen_now.left()
 
@@ -381,7 +370,9 @@ class MainWindow(QMainWindow):
         event.ignore()  # the shell hides it, or ends everything
 
     def keep(self) -> None:
-        """Remember where the window is."""
+        """Remember where the window is, and its splitters."""
+        for screen in self.screens():
+            splitters.remember(self._app.settings, screen)
         self._app.settings.remember("geometry", self.saveGeometry())
 
 

@@ -18,13 +18,15 @@ from PySide6.QtWidgets import (
 
 from slipstream_app.bridge.session import Session
 from slipstream_app.mac import IS_MAC
+from slipstream_app.models.calibrating import Calibrating
 from slipstream_app.models.updates import UpdateCheck
 from slipstream_app.settings import Settings
 from slipstream_app.settings_table import BY_KEY, CONTEXT, SETTINGS, Page, Value
 from slipstream_app.strings import mark, shown
 from slipstream_app.theme import XL, L, M, S, Theme
+from slipstream_app.widgets.calibration import CalibrationPanel
 from slipstream_app.widgets.panel import wrapped
-from slipstream_app.windows.settings_editors import Editor, make_editor
+from slipstream_app.widgets.setting_editors import Editor, make_editor
 from slipstream_app.windows.settings_pages import AboutPage, KeptPrompts, PrivacyPage, UpdatesPage
 
 PAGES = {
@@ -44,13 +46,20 @@ class SettingsWindow(QDialog):
     """Has no OK: a change counts when it is made."""
 
     def __init__(
-        self, theme: Theme, settings: Settings, session: Session, updates: UpdateCheck, parent: QWidget | None = None
+        self,
+        theme: Theme,
+        settings: Settings,
+        session: Session,
+        updates: UpdateCheck,
+        calibrating: Calibrating,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self._theme = theme
         self._settings = settings
         self._session = session
         self._updates = updates
+        self.calibration = CalibrationPanel(theme, calibrating)
         self.setWindowTitle(self.tr("Settings"))
         self.editors: dict[str, Editor] = {}
         self.list = QListWidget()
@@ -108,7 +117,7 @@ class SettingsWindow(QDialog):
             case Page.UPDATES:
                 return UpdatesPage(self._theme, self._updates, self._form(page))
             case Page.PERFORMANCE:
-                return self._form(page, KeptPrompts(self._theme, self._session))
+                return self._form(page, KeptPrompts(self._theme, self._session), self.calibration)
             case _:
                 return self._form(page)
 

@@ -1,4 +1,4 @@
-"""What outlives the window: the menu-bar item, the settings window, the server's switch, and how the app ends."""
+"""What outlives the window: the menu-bar item, the settings window, the palette, and how the app ends."""
 
 from __future__ import annotations
 
@@ -14,29 +14,27 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox
 from slipstream.events import Loading, Ready, Status
 from slipstream_app import mac
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
-from slipstream_app.bridge.server import ServerOn, ServerRefused, ServerStarting, ServerState
 from slipstream_app.bridge.watch import Watch
 from slipstream_app.models.recent import RecentPairs
-from slipstream_app.models.server_options import server_options
 from slipstream_app.models.training import Training
 from slipstream_app.models.updates import UpdateCheck
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING
-from slipstream_app.settings import Settings
 from slipstream_app.settings_table import CONTEXT as SETTINGS_CONTEXT
 from slipstream_app.settings_table import SETTINGS
 from slipstream_app.shortcuts import BY_ID
 from slipstream_app.shortcuts import CONTEXT as ACTIONS
 from slipstream_app.strings import shown
-from slipstream_app.theme import Theme
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.entry import Entry
 from slipstream_app.widgets.palette import Palette
 from slipstream_app.widgets.saving import save_text
 from slipstream_app.windows.actions import written
+from slipstream_app.windows.applied_settings import AppliedSettings
 from slipstream_app.windows.main_window import MainWindow
 from slipstream_app.windows.opening import pair_of, place_of
+from slipstream_app.windows.server_switch import ServerSwitch
 from slipstream_app.windows.tray import Tray
 
 if TYPE_CHECKING:  # made when they are first opened
@@ -45,7 +43,6 @@ if TYPE_CHECKING:  # made when they are first opened
 
 logger = logging.getLogger(__name__)
 
-OF_SERVER = ("server/port", "server/network", "server/key", "server/origins", "server/load_on_request")
 _LOADING = "loading_pair"  # remembered while a pair loads: if it is still there at the next start, we died of it
 
 
@@ -75,16 +72,12 @@ class Shell(QObject):
         self.watch.moved.connect(self.window.hide_stall)
         self.watch.idle.connect(app.session.unload)
         app.bus.status_changed.connect(self._on_status)
-        app.bus.server_changed.connect(self._on_server)
-        app.bus.load_wanted.connect(self._on_load_wanted)
         app.settings.changed.connect(self._on_setting)
         app.navigator.asked.connect(self._on_asked)
         app.trainings.made.connect(self._on_made)
         QGuiApplication.instance().installEventFilter(self)  # type: ignore[union-attr]
-        apply_settings(app.settings, app.theme)
-        app.session.kv_bits = int(app.settings.text("performance/kv_bits"))
-        app.session.max_batch = app.settings.number("performance/max_batch")
-        self.watch.set_unload_minutes(app.settings.number("performance/unload_minutes"))
+        self._applied = AppliedSettings(app, self.watch, self)
+        self.switch = ServerSwitch(app, self.recent, self.open_settings, self)
         self._tend_tray()
 
     def open(self, *, is_hidden: bool = False) -> None:
@@ -102,7 +95,7 @@ class Shell(QObject):
         self._pick_pair(self._first_place == ONBOARDING.name)
         self._tell_trainings()
         if self.app.settings.flag("server/at_start"):
-            self.start_server()
+            self.switch.start()
         if self._first_place != ONBOARDING.name:  # who has just come may want to switch it off first
             self.updates.tend()
 
@@ -153,9 +146,9 @@ class Shell(QObject):
             case "app.quit":
                 self.quit()
             case "server.toggle":
-                self.toggle_server()
+                self.switch.toggle()
             case "server.copy_url":
-                self.copy_url()
+                self.switch.copy_url()
             case "help.palette":
                 self.palette.open_over(self.window)
             case "help.shortcuts":
@@ -188,7 +181,9 @@ class Shell(QObject):
             from slipstream_app.windows.settings_window import SettingsWindow
 
             app = self.app
-            self._settings_window = SettingsWindow(app.theme, app.settings, app.session, self.updates, self.window)
+            self._settings_window = SettingsWindow(
+                app.theme, app.settings, app.session, self.updates, app.calibrating, self.window
+            )
         self._settings_window.open_at(place)
 
     def open_sheet(self) -> None:
@@ -260,45 +255,7 @@ class Shell(QObject):
             show = partial(self.open_settings, "updates")
             self.app.banners.show(Banner("updates", Kind.INFO, words, self.tr("What is new"), show))
 
-    # The server.
-
-    @Slot()
-    def _on_load_wanted(self) -> None:
-        """A request waits. One that is being loaded already will do."""
-        if self.app.session.choice is None:
-            self.app.session.load(self.recent.pairs[0])
-
-    @Slot()
-    def toggle_server(self) -> None:
-        if isinstance(self.app.server.state, ServerOn | ServerStarting):
-            self.app.server.stop()
-        else:
-            self.start_server()
-
-    def start_server(self) -> None:
-        self.app.server.start(server_options(self.app.settings, self.recent.pairs[0].title))
-
-    def copy_url(self) -> None:
-        state = self.app.server.state
-        if isinstance(state, ServerOn):
-            QGuiApplication.clipboard().setText(f"{state.url}/v1")
-
-    @Slot(object)
-    def _on_server(self, state: ServerState) -> None:
-        if isinstance(state, ServerRefused):
-            self.app.banners.show(
-                Banner(
-                    "server",
-                    Kind.ERROR,
-                    self.tr("The server could not start: {0}").format(state.error.message),
-                    self.tr("Server settings"),
-                    partial(self.open_settings, "server"),
-                )
-            )
-        elif isinstance(state, ServerOn):
-            self.app.banners.dismiss("server")
-
-    # The engine and the settings.
+    # The engine and the menu bar.
 
     @Slot(object)
     def _on_status(self, status: Status) -> None:
@@ -310,33 +267,8 @@ class Shell(QObject):
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
-        settings = self.app.settings
-        if key.startswith("appearance/"):
-            apply_settings(settings, self.app.theme)
-        elif key == "general/menu_bar":
+        if key == "general/menu_bar":
             self._tend_tray()
-        elif key == "general/login_item":
-            self._tend_login_item()
-        elif key == "performance/unload_minutes":
-            self.watch.set_unload_minutes(settings.number(key))
-        elif key == "performance/kv_bits":
-            self.app.session.kv_bits = int(settings.text(key))
-        elif key == "performance/max_batch":
-            self.app.session.max_batch = settings.number(key)
-        elif key in OF_SERVER and isinstance(self.app.server.state, ServerOn):
-            self.start_server()  # again, as it is now wanted
-
-    def _tend_login_item(self) -> None:
-        try:
-            mac.set_login_item(self.app.settings.flag("general/login_item"))
-        except OSError as error:
-            self.app.banners.show(
-                Banner(
-                    "login",
-                    Kind.ERROR,
-                    self.tr("Opening at login could not be changed: {0}").format(error.strerror),
-                )
-            )
 
     def _tend_tray(self) -> None:
         is_wanted = self.app.settings.flag("general/menu_bar") and Tray.is_possible()
@@ -405,12 +337,3 @@ class Shell(QObject):
             if event.type() is QEvent.Type.ApplicationActivate and mac.IS_MAC and not self._is_ending:
                 self.window.show()
         return False
-
-
-def apply_settings(settings: Settings, theme: Theme) -> None:
-    scheme = settings.text("appearance/scheme")
-    theme.set_scheme("light" if scheme == "light" else "dark" if scheme == "dark" else "system")
-    theme.set_accent(settings.text("appearance/accent"))
-    theme.set_zoom(settings.number("appearance/zoom"))
-    theme.set_code_family(settings.text("appearance/code_font"))
-    theme.reduces_motion = settings.flag("appearance/reduce_motion")

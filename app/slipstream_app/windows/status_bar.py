@@ -9,11 +9,12 @@ from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
-from slipstream.events import Faulted, Loading, Ready, Status, Working
+from slipstream.events import Loading
 from slipstream.store.paths import data_dir
 from slipstream_app import mac
 from slipstream_app.bridge.server import ServerHost, ServerOn, ServerRefused, ServerStarting, ServerState
 from slipstream_app.bridge.session import Session
+from slipstream_app.models.activity import BUSY, Activity, Doing
 from slipstream_app.models.conditions import Conditions, Level
 from slipstream_app.models.conditions import read as read_conditions
 from slipstream_app.models.memory import held_bytes
@@ -22,7 +23,7 @@ from slipstream_app.models.work import Work
 from slipstream_app.theme import XS, S
 from slipstream_app.widgets.panel import set_role
 
-LOOK_MS = 1000  # while something is generated
+LOOK_MS = 1000  # while the engine works
 SETTLE_MS = 300  # after a change: what a client's answer leaves open is closed by then
 HEAT_S = 15.0  # between two questions about heat
 
@@ -32,6 +33,7 @@ class StatusBar(QStatusBar):
         self,
         session: Session,
         server: ServerHost,
+        activity: Activity,
         parent: QWidget | None = None,
         *,
         conditions: Callable[[], Conditions] = read_conditions,
@@ -42,7 +44,8 @@ class StatusBar(QStatusBar):
         self._work = Work(self)
         self._limit = 0  # bytes that a model may take; 0: not known yet
         self._asked_s = -HEAT_S
-        self._is_working = False
+        self._session = session
+        self._activity = activity
         self.setSizeGripEnabled(False)
         self.engine, self.memory, self.clients, self.heat, self.serving = (QLabel() for _ in range(5))
         names = (self.tr("Engine"), self.tr("Memory"), self.tr("Clients"), self.tr("Heat"), self.tr("Server"))
@@ -65,9 +68,10 @@ class StatusBar(QStatusBar):
         self._settle.timeout.connect(self.refresh)
         self._cooling = QTimer(self, singleShot=True, interval=round(HEAT_S * 1000))
         self._cooling.timeout.connect(self._ask_heat)
-        session.bus.status_changed.connect(self._on_status)
+        session.bus.status_changed.connect(self._on_activity)
+        activity.changed.connect(self._on_activity)
         session.bus.server_changed.connect(self._on_server)
-        self._on_status(session.status)
+        self._on_activity()
         self._on_server(server.state)
 
     @property
@@ -93,24 +97,21 @@ class StatusBar(QStatusBar):
         self.clients.setVisible(isinstance(self._server.state, ServerOn))
         self._ask_heat()
 
-    @Slot(object)
-    def _on_status(self, status: Status) -> None:
-        self._is_working = isinstance(status, Working)
-        self.engine.setText(self._engine_words(status))
+    @Slot()
+    def _on_activity(self, *_: object) -> None:
+        status = self._session.status
+        name = status.model if isinstance(status, Loading) else ""
+        words = {
+            Doing.NOTHING: self.tr("No model is loaded"),
+            Doing.LOADING: self.tr("Loading {0}").format(name),
+            Doing.READY: self.tr("Engine ready"),
+            Doing.READING: self.tr("Engine reading a prompt"),
+            Doing.GENERATING: self.tr("Engine generating"),
+            Doing.MEASURING: self.tr("Engine measuring"),
+            Doing.STOPPED: self.tr("Engine stopped"),
+        }
+        self.engine.setText(words[self._activity.doing])
         self._tend()
-
-    def _engine_words(self, status: Status) -> str:
-        match status:
-            case Ready():
-                return self.tr("Engine ready")
-            case Working():
-                return self.tr("Engine generating")
-            case Loading(name):
-                return self.tr("Loading {0}").format(name)
-            case Faulted():
-                return self.tr("Engine stopped")
-            case _:
-                return self.tr("No model is loaded")
 
     @Slot(object)
     def _on_server(self, state: ServerState) -> None:
@@ -142,9 +143,10 @@ class StatusBar(QStatusBar):
             self._settle.stop()
             self._cooling.stop()
             return
-        if self._is_working and not self._timer.isActive():
+        is_working = self._activity.doing in BUSY
+        if is_working and not self._timer.isActive():
             self._timer.start()
-        elif not self._is_working:
+        elif not is_working:
             self._timer.stop()
         self._settle.start()
         self._ask_heat()

@@ -58,9 +58,9 @@ def run(args: argparse.Namespace) -> int:
     from slipstream.train.used import read_answers
 
     picture = Picture(args.picture or plan.run / "progress.svg", f"{maker.name}, {plan.recipe.design.kind}")
-    control = Control()
     is_first = group is None or group.rank() == 0
-    say = Teller(args.log, picture) if is_first else lambda _: None
+    say: Callable[[Report], None] = Teller(args.log, picture) if is_first else lambda _: None
+    control = Control(say)
     listener = Listener(control)
     with listener.listening():
         used = read_answers(args.answers, maker.shape.vocabulary) if args.refresh else []

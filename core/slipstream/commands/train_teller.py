@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slipstream.train.job import Judged, Report
 from slipstream.train.lines import append
-from slipstream.train.loop import Figure
+from slipstream.train.loop import Figure, Paused
 from slipstream.train.picture import Moment, Picture
 from slipstream.train.writing import Written
 
@@ -45,6 +45,8 @@ class Teller:
             case Judged():
                 kinds = " ".join(f"{kind} {worth:.2f}" for kind, worth in report.by_kind.items())
                 line = f"{report.what}: {kinds} (everywhere {report.everywhere:.2f}, T=1 {report.chance:.2f})"
+            case Paused():
+                line = "paused" if report.stands else "goes on"
         print(f"{at:7.1f} s  {line}", flush=True)
         if self._log is not None:
             append(self._log, {"what": type(report).__name__, "at": round(at, 2)} | asdict(report))

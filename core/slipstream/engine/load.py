@@ -21,6 +21,7 @@ from slipstream.drafters.mtp import Mtp
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine import head_reading, self_test
 from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel, reason
+from slipstream.models import streams
 from slipstream.models.target import Target
 from slipstream.store import files, heads
 from slipstream.store.files import check as check_files
@@ -52,6 +53,7 @@ def load_target(folder: Path, precision: Precision, *, trust_code: bool = False)
 
     Raises ModelNotFound, ModelIncomplete, or UnsupportedModel (architecture, custom code, or failed probe).
     """
+    streams.renew()
     check_files(folder)
     if files.is_drafter(files.read_config(folder)):
         raise UnsupportedModel(f"{folder} is a drafter; give it with --drafter, and the model it was made for as model")

@@ -22,7 +22,7 @@ from slipstream.train.corpus import HELD_OUT_SHARE, About, Conversation, Corpus
 from slipstream.train.design import TargetShape
 from slipstream.train.export import export, most_said
 from slipstream.train.judge import Judgement, judge
-from slipstream.train.loop import Control, Figure, Outcome, Recipe, train
+from slipstream.train.loop import Control, Figure, Outcome, Paused, Recipe, train
 from slipstream.train.loss import PART_ROWS
 from slipstream.train.network import fresh
 from slipstream.train.questions import Given, Turns, bundled_prompts
@@ -49,7 +49,7 @@ class Judged:
     chance: float  # likewise, expected at temperature 1
 
 
-Report = Written | Figure | Judged
+Report = Written | Figure | Judged | Paused
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,10 +68,19 @@ class Figure:
     tokens_per_second: float  # of texts that the target read
 
 
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """It stands still, with what was learned saved; or goes on after that."""
+
+    stands: bool
+
+
 class Control:
     """Pause and stop, from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[Paused], None] = lambda _: None) -> None:
+        """`say` hears, on the thread that works, when a pause takes effect and when it ends."""
+        self._say = say
         self._go = threading.Event()
         self._go.set()
         self._stopped = False
@@ -98,7 +107,10 @@ class Control:
     def wait(self) -> float:
         """Until there is no pause. Seconds that it took."""
         began = time.monotonic()
-        self._go.wait()
+        if self.is_paused:
+            self._say(Paused(stands=True))
+            self._go.wait()
+            self._say(Paused(stands=False))
         return time.monotonic() - began
 
 

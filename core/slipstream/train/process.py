@@ -37,7 +37,7 @@ class TrainingProcess:
             self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=os.environ.copy())
 
     def reports(self) -> list[dict[str, Any]]:
-        """What it noted since the last call; `what` names each: Written, Figure, or the title of a judgement."""
+        """What it noted since the last call; `what` names each: Written, Figure, Paused, or a judgement's title."""
         with self._log.open("rb") as file:
             file.seek(self._read)
             data = file.read()
