@@ -21,6 +21,11 @@ class ChatMode(QObject):
         drafting.chosen.connect(self._on_chosen)
         self._tell()
 
+    def close(self) -> None:
+        """Nothing is asked of the chat any more: its history may be closed before the engine has ended."""
+        self._chats.parameters_changed.disconnect(self._tell)
+        self._drafting.changed.disconnect(self._tell)
+
     @Slot()
     def _tell(self) -> None:
         self._drafting.note_chat(self._chats.parameters.mode)

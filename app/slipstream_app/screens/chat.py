@@ -46,7 +46,7 @@ class ChatScreen(Screen):
         self.prompter = Prompter(parent=self)
         self.defaults = ChatDefaults(app.session, app.settings, app.speedups)
         self.chats = Chats(app.session, app.history, self.prompter, self, base=self.defaults.parameters)
-        ChatMode(self.chats, app.drafting, self)
+        self._mode = ChatMode(self.chats, app.drafting, self)
         self.list_model = ChatList(app.history, self)
         # Made where they stay: a widget that moves is styled anew, with all that is in it.
         self.splitter = QSplitter(Qt.Orientation.Horizontal, self)
@@ -195,6 +195,7 @@ class ChatScreen(Screen):
         self.app.bus.status_changed.disconnect(
             self._on_status
         )  # the history will be closed before the engine has ended
+        self._mode.close()
         self.drawers.flush()
         if self.chats.chat is not None:
             self.app.settings.remember("chat", self.chats.chat)
