@@ -66,8 +66,12 @@ def test_leftovers_of_dead_runs_are_swept_and_living_ones_are_not(tmp_path: Path
     )
     subprocess.run([sys.executable, "-c", program, str(final)], check=True)
     (leftover,) = tmp_path.iterdir()
-    other = tmp_path / ".other.0.tmp"
+    other = tmp_path / ".other.0123456789abcdef.tmp"
     other.mkdir()
+    longer = tmp_path / ".model.json.0123456789abcdef.tmp"  # of a folder whose name begins with this one's
+    longer.mkdir()
+    being_written = tmp_path / ".model.01234567.tmp"  # by write_text, which nothing locks
+    being_written.write_text("half")
     with atomic_folder(final) as living:
         assert not leftover.exists()
         fill(living, "first")
@@ -75,7 +79,7 @@ def test_leftovers_of_dead_runs_are_swept_and_living_ones_are_not(tmp_path: Path
             fill(second, "second")
         assert living.exists()
     assert (final / "deep/a").read_text() == "first"
-    assert sorted(tmp_path.iterdir()) == [other, final]
+    assert sorted(tmp_path.iterdir()) == sorted([other, longer, being_written, final])
 
 
 def test_many_at_once_leave_one_whole_folder(tmp_path: Path) -> None:

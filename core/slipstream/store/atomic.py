@@ -18,6 +18,7 @@ _TAKEN = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
 _TEMPORARY = ".tmp"  # half made, or half deleted
 _ASIDE = ".old"  # whole: what stood there before, until the new one does
 _MOVED_ASIDE = re.compile(r"\.(.+)\.[0-9a-f]{16}\.old", re.DOTALL)
+_LEFT_OVER = re.compile(r"\.(.+)\.[0-9a-f]{16}\.tmp", re.DOTALL)  # not what `write_bytes` makes: that is not locked
 
 
 @contextmanager
@@ -105,7 +106,8 @@ def _locked_folder(final: Path) -> tuple[Path, int]:
 def _sweep(final: Path) -> None:
     """Remove temporary siblings nobody holds: their runs are dead."""
     for path in final.parent.iterdir():
-        if not (path.name.startswith(f".{final.name}.") and path.name.endswith(_TEMPORARY)):
+        found = _LEFT_OVER.fullmatch(path.name)
+        if found is None or found[1] != final.name:
             continue
         with suppress(OSError):  # another run was faster, or holds it
             descriptor = os.open(path, os.O_RDONLY)
