@@ -249,6 +249,12 @@ def test_a_taken_port_is_a_clear_error() -> None:
         HttpServer(served.backend, port=served.server.port)
 
 
+@pytest.mark.parametrize("host", ["a..b", "a" * 70, "no.such.host.invalid"])
+def test_a_host_that_can_be_none_is_a_clear_error(host: str) -> None:
+    with serving() as served, pytest.raises(CannotListen, match="is not an address of this machine; choose one"):
+        HttpServer(served.backend, host=host, key="a key of its own", port=0)
+
+
 def test_a_server_can_be_stopped_without_being_started_and_its_port_is_free_again() -> None:
     with serving() as served:
         first = HttpServer(served.backend, port=0)

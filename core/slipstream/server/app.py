@@ -195,7 +195,7 @@ def _bind(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter for what can be no name: "a..b"
         raise CannotListen(
             f"{host!r} is not an address of this machine; choose one that is, such as 127.0.0.1",
             host=host,
