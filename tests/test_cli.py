@@ -18,7 +18,7 @@ import mlx.core as mx  # before the command line can load another BLAS into this
 import pytest
 
 from slipstream import cli
-from slipstream.commands.output import write_file
+from slipstream.commands.output import check_file, write_file
 from slipstream.errors import InvalidRequest
 from slipstream.types import Mode
 from tiny_runs import chain_of, write_byte_drafter, write_target
@@ -473,11 +473,24 @@ def test_what_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path, monkey
     assert error.endswith("make room, or make it writable\n")
 
 
+def test_a_report_is_refused_before_the_work_for_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for given in (tmp_path, tmp_path / "none" / "report.md", tmp_path / "file" / "report.md"):
+        with pytest.raises(InvalidRequest, match=r"--report cannot be written to .*; give a file in a folder"):
+            check_file("--report", given)
+    check_file("--report", tmp_path / "new.md")
+    check_file("--report", tmp_path / "file")
+    check_file("--report", Path(os.devnull))
+
+
 def test_a_report_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report, link = tmp_path / "report.md", tmp_path / "link.md"
     link.symlink_to(report)
+    write_file(link, "nothing yet")
+    report.chmod(0o600)
     write_file(link, "one")
     assert (report.read_text(), link.is_symlink()) == ("one", True)
+    assert report.stat().st_mode & 0o777 == 0o600
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")

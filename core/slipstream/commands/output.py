@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import Any, TextIO
@@ -28,7 +29,10 @@ def print_json(data: Any) -> None:  # Any: a JSON document
 
 def check_file(option: str, file: Path | None) -> None:
     """Before the work that would fill it. Raises InvalidRequest for a file that could not be written."""
-    if file is not None and (file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK)):
+    if file is None:
+        return
+    is_possible = not file.is_dir() if file.exists() else file.parent.is_dir()
+    if not is_possible or not os.access(file if file.exists() else file.parent, os.W_OK):
         raise InvalidRequest(
             f"{option} cannot be written to {file}; give a file in a folder that exists and may be written to",
             option=option,
@@ -39,7 +43,7 @@ def write_file(file: Path, text: str) -> None:
     """What stands there is replaced whole; a device or a pipe is written to. Raises InvalidRequest."""
     try:
         if os.access(file.parent, os.W_OK) and (file.is_file() or not file.exists()):
-            write_text(file.resolve(), text)
+            write_text(file.resolve(), text, stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o666)
         else:
             file.write_text(text, encoding="utf-8")
     except OSError as error:
