@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from pytestqt.qtbot import QtBot
 
 from app.scripted_store import ScriptedStore
 from app.test_load_on_request import Client, serving
-from fakes import FakeEngine
+from fakes import INFO, FakeEngine
 from slipstream.events import Ready
+from slipstream.jobs import Inbox
+from slipstream.server.backend import Backend
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
+from slipstream_app.bridge.window_models import WindowModels
 from slipstream_app.models.keep_alive import PINNED, KeepAlive
 from slipstream_app.models.pairs import KEEP
 from slipstream_app.screens.base import AppContext
@@ -149,3 +153,22 @@ def test_a_request_for_the_listed_name_is_answered(
     body = {"model": name, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 8}
     for _ in range(2):
         assert Client(serving, "/v1/chat/completions", body).wait(qtbot).status_code == 200
+
+
+def test_what_a_client_said_holds_until_the_next_request_though_both_are_answered_at_once() -> None:
+    said: list[float | None] = []
+    backend = Backend(Inbox())
+    backend.note(Ready(INFO))
+    models = WindowModels(backend, "a pair", lambda: None, said.append)
+
+    async def both() -> None:
+        async with models.use():
+            models.hold(0.0)
+            async with models.use():
+                pass
+        async with models.use():
+            models.hold(60.0)
+
+    asyncio.run(both())
+    backend.close()
+    assert said == [60.0]

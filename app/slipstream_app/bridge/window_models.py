@@ -47,6 +47,10 @@ class WindowModels(ModelHost):
         """The window has one model at a time, whatever name a request gives it."""
         return None if self.loaded else self._wanted
 
+    def _stop_timer(self) -> None:
+        """Another request has come: what those before it said holds no more."""
+        self._held = None
+
     def _start_timer(self) -> None:
         """The last answer under way has ended; the window counts the time."""
         held, self._held = self._held, None
