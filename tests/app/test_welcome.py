@@ -168,6 +168,8 @@ def test_a_folder_of_ones_own_is_looked_through(
     qtbot.waitUntil(lambda: [button.text() for button in screen.choices.buttons()] != before, timeout=5000)
     assert [button.text() for button in screen.choices.buttons()] == [BUILT_IN.title, "My own"]
     assert screen.choices.checkedId() == 0
+    qtbot.wait(1)  # the widgets of what was offered before are gone
+    screen.app.theme.changed.emit()
     store.refuses = SlipstreamError("this folder cannot be read; choose another")
     screen.own.click()
     qtbot.waitUntil(lambda: "cannot be read" in screen.looking.text(), timeout=5000)

@@ -191,7 +191,7 @@ class OnboardingScreen(Screen):
             if isinstance(widget, QRadioButton):
                 self.choices.removeButton(widget)
             widget.deleteLater()
-        del self._offers[1:]
+        del self._offers[1:], self._notes[1:]
 
     def _look(self, folder: Path | None = None) -> None:
         """What is on this machine, in `folder` too, and what would fit it."""
