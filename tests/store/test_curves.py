@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,21 @@ def test_a_damaged_file_is_as_none(power: list[str], damage: str) -> None:
     assert curves.read(KEY) is None
     curves.write(KEY, Curves(TABLE), {})
     assert curves.read(KEY) is not None
+
+
+@pytest.mark.parametrize(("ms", "is_read"), [(9.0, True), (-1.0, False), (math.nan, False), (math.inf, False)])
+def test_times_that_nobody_measured_are_as_none(power: list[str], ms: float, is_read: bool) -> None:
+    curves.write(KEY, Curves({128: {1: 10.0, 8: ms}}), {})
+    assert (curves.read(KEY) is not None) is is_read
+
+
+def test_a_context_or_drafter_of_which_nothing_was_measured(power: list[str]) -> None:
+    curves.write(KEY, Curves(TABLE, {"dspark": {}}), {Mode.DSPARK: "part"})
+    found = curves.read(KEY)
+    assert found is not None
+    assert found.curves.drafters == {}
+    curves.write(KEY, Curves({128: {}}), {})
+    assert curves.read(KEY) is None
 
 
 def test_a_machine_at_work_is_disturbed(monkeypatch: pytest.MonkeyPatch) -> None:

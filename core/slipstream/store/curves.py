@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -63,7 +64,7 @@ def read(key: str, parts: Mapping[Mode, str] | None = None, *, power: str | None
         drafters = {
             mode if wanted is None else wanted[part]: _table(table)
             for part, (mode, table) in found["drafters"].items()
-            if wanted is None or part in wanted
+            if table and (wanted is None or part in wanted)
         }
         numbers = {name: kind(found[name]) for name, kind in _NUMBERS.items()}
         curves = Curves(_table(found["target"]), drafters, _table(found["prefill"]), **numbers)
@@ -93,8 +94,11 @@ def write(key: str, curves: Curves, parts: Mapping[Mode, str]) -> None:
 
 
 def _table(stored: Mapping[str, Mapping[str, float]]) -> Table:
-    """JSON's names are text."""
-    return {int(context): {int(at): float(ms) for at, ms in row.items()} for context, row in stored.items()}
+    """JSON's names are text. Raises ValueError for what nobody measured: nothing at a context, or no time."""
+    table = {int(context): {int(at): float(ms) for at, ms in row.items()} for context, row in stored.items()}
+    if not all(row and all(0 <= ms < math.inf for ms in row.values()) for row in table.values()):
+        raise ValueError("no table of milliseconds")
+    return table
 
 
 def _file(key: str) -> Path:
