@@ -81,6 +81,16 @@ def test_what_an_export_left_half_made_is_not_offered(shape: TargetShape) -> Non
 
 
 @pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("damage", ["[" * 100_000, '{"slipstream": {"target": "tiny"}, "target_layer_ids": 5}'])
+def test_one_that_cannot_be_read_hides_no_other(shape: TargetShape, damage: str) -> None:
+    d = Design(layers=1, taps=(0,), rank=4).descriptor(shape)
+    for name in ("damaged", "whole"):
+        export(drafters_dir() / name, d, {"a": mx.zeros(3)}, {"target": "tiny"})
+    (drafters_dir() / "damaged" / "config.json").write_text(damage)
+    assert [made.folder.name for made in made_drafters()] == ["whole"]
+
+
+@pytest.mark.usefixtures("home")
 def test_a_drafter_whose_replacement_was_killed_is_offered_again(shape: TargetShape) -> None:
     d = Design(layers=1, taps=(0,), rank=4).descriptor(shape)
     export(drafters_dir() / "mine", d, {"a": mx.zeros(3)}, {"target": "tiny"})

@@ -69,8 +69,9 @@ def _read(folder: Path) -> Iterator[Made]:
         about: Any = config[METADATA]
         target = about["target"]
         worth: Any = about.get("tokens_per_round") or {}
-        taps: Any = config.get("target_layer_ids") or config.get("dflash_config", {}).get("target_layer_ids") or ()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        found: Any = config.get("target_layer_ids") or config.get("dflash_config", {}).get("target_layer_ids") or ()
+        taps = tuple(tap for tap in found if isinstance(tap, int))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return
     if isinstance(target, str):
         yield Made(
@@ -81,7 +82,7 @@ def _read(folder: Path) -> Iterator[Made]:
             _number(config, "hidden_size"),
             _number(config, "num_target_layers"),
             _number(config, "vocab_size"),
-            tuple(tap for tap in taps if isinstance(tap, int)),
+            taps,
         )
 
 
