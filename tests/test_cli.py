@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,11 @@ import mlx.core as mx  # before the command line can load another BLAS into this
 import pytest
 
 from slipstream import cli
+from slipstream.commands.options import add_batch, add_pair, open_pair
 from slipstream.commands.output import check_file, write_file
 from slipstream.errors import InvalidRequest
-from slipstream.types import Mode
+from slipstream.store.reuse import CacheDesk
+from slipstream.types import CacheLimits, Mode
 from tiny_runs import chain_of, write_byte_drafter, write_target
 
 ABC = "abcdefghij"
@@ -259,6 +263,25 @@ def test_a_broken_model_folder_is_one_sentence(run: Run, root: Path) -> None:
     refused(*run("generate", "--model", "./broken", "--prompt", "x"), "config.json")
     (broken / "config.json").write_text("[" * 100_000)
     refused(*run("generate", "--model", "./broken", "--prompt", "x"), "is damaged (maximum recursion")
+
+
+def test_a_pair_that_is_refused_leaves_no_engine_open(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    parser, desk = argparse.ArgumentParser(), CacheDesk()
+    add_pair(parser)
+    add_batch(parser)
+    args = parser.parse_args(["--model", "./random", "--drafter", "./dspark", "--drafter", "./dspark"])
+    limits = CacheLimits(2**20, 2**20, str(tmp_path))
+
+    def work() -> None:
+        with pytest.raises(InvalidRequest, match="two of the drafters are of one kind"):
+            open_pair(args, (Mode.DSPARK,), limits, desk)
+
+    with ThreadPoolExecutor(1) as thread:  # an engine ends its thread's streams
+        thread.submit(work).result()
+    assert desk.status is None
 
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {

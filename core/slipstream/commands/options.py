@@ -283,10 +283,11 @@ def open_pair(
         on_failure.callback(release)
         pair = _pair(args, modes)
         engine = open_engine(pair, limits, desk)
-        if args.drafter and len(engine.info.drafters) < len(pair.drafters):
-            loaded = " and ".join(engine.info.drafters)
-            raise InvalidRequest(f"two of the drafters are of one kind ({loaded} is all there is); give one of each")
         on_failure.pop_all()
+    if args.drafter and len(engine.info.drafters) < len(pair.drafters):
+        engine.close()
+        loaded = " and ".join(engine.info.drafters)
+        raise InvalidRequest(f"two of the drafters are of one kind ({loaded} is all there is); give one of each")
     return engine
 
 
