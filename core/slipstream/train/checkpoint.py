@@ -11,7 +11,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from slipstream.errors import InvalidRequest, ModelIncomplete
+from slipstream.errors import InvalidRequest, ModelIncomplete, reason
 from slipstream.store.atomic import atomic_folder, recover
 from slipstream.train.optimiser import Tree
 from slipstream.train.saving import save
@@ -56,7 +56,7 @@ class Checkpoints:
             state = json.loads((found[-1] / STATE).read_text())
         except (OSError, RuntimeError, ValueError) as error:
             raise ModelIncomplete(
-                f"{found[-1]} is damaged ({error}); delete it to go on from the one before"
+                f"{found[-1]} is damaged ({reason(error)}); delete it, and the fit begins anew"
             ) from error
         parameters, optimiser, average = (dict(tree) for tree in trees if isinstance(tree, dict))
         mx.eval(parameters, optimiser, average)
