@@ -13,9 +13,9 @@ from pytestqt.qtbot import QtBot
 
 from app.fake_run import FakeRun
 from app.scripted_store import ScriptedStore
-from fakes import FakeEngine, Script
+from fakes import INFO, FakeEngine, Script
 from slipstream.errors import EngineFaulted, ModelIncomplete, WontFit
-from slipstream.events import Done, Failed, Ready, Timings, Working
+from slipstream.events import Done, Empty, Failed, Ready, Timings, Working
 from slipstream.types import Options, Request, Text
 from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.server import ServerOff, ServerOn, ServerRefused
@@ -30,9 +30,10 @@ from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.models import ModelsScreen
 from slipstream_app.screens.registry import PLACES
 from slipstream_app.settings import Settings
+from slipstream_app.theme import Theme
 from slipstream_app.widgets.banner import Banner, BannerBar, Banners, Kind
 from slipstream_app.widgets.recovery import Cause, cause_of
-from slipstream_app.windows import splitters
+from slipstream_app.windows import splitters, toolbar
 from slipstream_app.windows.shell import Shell
 
 HELLO = Request(Text("hello"), Options())
@@ -533,3 +534,24 @@ def test_tab_walks_from_the_sidebar_through_the_toolbar(qtbot: QtBot, loaded: Sh
     assert window.pill in seen
     assert window.search in seen
     assert seen.index(window.pill) < seen.index(window.search)
+
+
+def test_the_disk_is_asked_for_a_models_size_when_it_is_loaded_not_at_each_request(
+    qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+
+    def size(folder: Path) -> int:
+        asked.append(folder)
+        return 1_100_000_000
+
+    monkeypatch.setattr(toolbar, "weights_bytes", size)
+    bar = toolbar.Toolbar(theme)
+    qtbot.addWidget(bar)
+    for status in (Ready(INFO), Working(INFO, (1,)), Ready(INFO)):
+        bar.show_status(status)
+    assert asked == [Path(INFO.path)]
+    bar.show_status(Empty())
+    assert bar.facts.toolTip() == ""
+    bar.show_status(Ready(INFO))
+    assert bar.facts.toolTip().startswith("Loaded: 1.1 GB")

@@ -48,6 +48,7 @@ class Toolbar(QFrame):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._info: ModelInfo | None = None  # of what is shown
         self.setProperty("role", "bar")
         self.pill = Pill(theme)
         self.facts = _Facts()
@@ -71,11 +72,10 @@ class Toolbar(QFrame):
         self._on_theme()
 
     def show_status(self, status: Status) -> None:
-        match status:
-            case Ready(info) | Working(info):
-                self.facts.say(self._facts_of(info))
-            case _:
-                self.facts.say("")
+        info = status.model if isinstance(status, Ready | Working) else None
+        if info != self._info:  # not at each request: the disk is asked
+            self._info = info
+            self.facts.say("" if info is None else self._facts_of(info))
 
     def _facts_of(self, info: ModelInfo) -> str:
         size = weights_bytes(Path(info.path))
