@@ -143,3 +143,14 @@ def test_a_stall_of_the_machine_is_no_cost() -> None:
     costs.learn(PLAIN, 0, 10.0)
     costs.learn(PLAIN, 0, 500.0)
     assert costs.round_ms(PLAIN, 0) < 11
+
+
+def test_a_number_that_a_grammar_never_lets_be_measured_is_not_asked_for_for_ever() -> None:
+    policy = Policy(Costs())
+    lengths: list[int] = []
+    for _ in range(200):
+        lengths.append(policy.length("dspark", 7))
+        verified = min(lengths[-1], 3)  # the rest would break the grammar; nothing is kept
+        policy.learn("dspark" if verified else PLAIN, verified, 0, 30.0 if verified else 10.0)
+    assert lengths[2] == 7
+    assert lengths[100:].count(0) > 90

@@ -17,6 +17,7 @@ PER_ROW = 0.04  # of a plain forward: what each further row is taken to cost
 ROUND_MS = 1.0  # of a round beside its passes: the loop's own work (docs/performance.md)
 WAIT_MS = 1.5  # that waiting for confidences adds at most: describing the target's pass is not hidden by drafting then
 VISITS = 2  # rounds after which a number counts as known, where this machine was not calibrated
+TRIES = 12  # times that a number is asked for: where a grammar cuts what is drafted, it may never be seen
 TRUST = (4.0, 16.0)  # rounds that a calibration weighs as much as, against those of one source and of one number
 TRUST_GUESS = (0.5, 0.3)  # the same of a guess
 MEMORY = 40.0  # rounds that what was learned weighs as much as, at most
@@ -87,6 +88,7 @@ class Costs:
     _learned: dict[tuple[str, bool], Learned] = field(default_factory=dict[tuple[str, bool], Learned])
     # Sources, and their most drafts, of which enough was measured without a calibration.
     _measured: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    _asked: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])  # to be measured, how often
     _pace: float = 0.0  # a logarithm
     _rounds: int = 0
     _lines: dict[tuple[str, int | None, int, int], list[float]] = field(
@@ -103,6 +105,7 @@ class Costs:
         self._smooth = curves.monotone()
         self._learned.clear()
         self._measured.clear()
+        self._asked.clear()
         self._lines.clear()
         self._pace, self._rounds = 0.0, 0
 
@@ -165,12 +168,20 @@ class Costs:
         if self._visits(PLAIN, 0) < VISITS:
             return 0
         for drafts in dict.fromkeys((most, (most + 1) // 2, 1)):
-            if self._visits(source, drafts) < VISITS:
+            if self._wants(source, drafts, VISITS):
                 return drafts
-        new = next((drafts for drafts in range(most, 0, -1) if not self._visits(source, drafts)), None)
+        new = next((drafts for drafts in range(most, 0, -1) if self._wants(source, drafts, 1)), None)
         if new is None:
             self._measured.add((source, most))
         return new
+
+    def _wants(self, source: str, drafts: int, visits: int) -> bool:
+        """Whether a number is to be asked for again; counts that it is."""
+        asked = self._asked.get((source, drafts), 0)
+        if self._visits(source, drafts) >= visits or asked >= TRIES:
+            return False
+        self._asked[source, drafts] = asked + 1
+        return True
 
     def _visits(self, source: str, drafts: int) -> int:
         kinds = (self._learned.get((source, waited)) for waited in (False, True))
