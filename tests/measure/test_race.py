@@ -301,7 +301,8 @@ def test_the_table_fits_a_terminal_of_80_columns_and_one_trial_has_no_range() ->
 def test_a_race_that_is_stopped_says_what_came_so_far() -> None:
     out = StringIO()
     timings = Timings(0, 0, 1, 3, 1, 0, 9, 8)
-    with pytest.raises(KeyboardInterrupt), _watching(Console(file=out, width=80), (Mode.BASELINE,)) as watch:
+    with pytest.raises(KeyboardInterrupt), _watching(Console(file=out, width=80), (Mode.BASELINE,), 3) as watch:
         watch(QUESTIONS[0], Mode.BASELINE, 0, Done(Finish.LENGTH, timings, (1,)))
         raise KeyboardInterrupt
+    assert "  1/3 " in out.getvalue()
     assert "So far, tokens a second (runs): plain 4.00 (1). Nothing was compared." in out.getvalue()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slipstream.errors import SlipstreamError
 from slipstream.events import Delta, Done, Event, Failed, Timings
 from slipstream.jobs import Job
 from slipstream.types import Chat, Mode, Options, Request
@@ -41,7 +42,11 @@ class SelfTest:
                 self._timings.append(timings)
                 if self._is_cancelled or not self._modes:
                     return True
-                self._next()
+                try:
+                    self._next()
+                except SlipstreamError as error:  # the engine was lost, or is busy, between the two
+                    self.error = error.message
+                    return True
             case _:
                 pass
         return False

@@ -83,23 +83,21 @@ def _say(
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(at_s))
     took = "" if seconds is None else f" · measured in {seconds:.1f} s"
     console.print(f"[bold]{info.name}[/] · {info.dtype} · {info.quantisation} · {power} · {when}{took}")
+    console.print("Milliseconds of one pass over so many tokens, behind a context of so many:")
     console.print(_verification(curves))
     for mode, table in curves.drafters.items():
-        rows = [
-            f"{drafts} tokens {ms:.1f} ms at {context:,}"
-            for context, row in sorted(table.items())
-            for drafts, ms in sorted(row.items())
-        ]
-        console.print(f"{NAMES[Mode(mode)]} drafts " + ", ".join(rows))
+        for context, row in sorted(table.items()):
+            each = ", ".join(
+                f"{drafts} token{'s' * (drafts != 1)} in {ms:.1f} ms" for drafts, ms in sorted(row.items())
+            )
+            console.print(f"{NAMES[Mode(mode)]} drafts {each} behind {context:,} tokens")
     for context, row in sorted(curves.prefill.items()):
         speeds = [f"{1000 * tokens / ms:.0f} tokens a second" for tokens, ms in row.items() if ms]
         console.print(f"Prompts are read at {', '.join(speeds)} behind {context:,} tokens")
 
 
 def _verification(curves: Curves) -> Table:
-    out = Table(
-        title="milliseconds of one forward over so many tokens, behind a context of so many", title_justify="left"
-    )
+    out = Table()
     out.add_column("tokens", justify="right")
     for context in curves.contexts:
         out.add_column(f"behind {context:,}", justify="right")

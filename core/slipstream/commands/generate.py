@@ -71,9 +71,15 @@ def summary(answer: Answer, chosen: Options) -> str:
     """The closing line."""
     assert answer.timings is not None
     timings = answer.timings
-    sources = ", ".join(f"{count} {source}" for source, count in answer.by_source.items()) or "no rounds"
-    seed = f" · seed {chosen.seed}" if chosen.temperature else ""
-    return (
-        f"{timings.output_tokens} tokens · {timings.decode_tps:.1f} tok/s · prefill {timings.prefill_tps:.0f} tok/s · "
-        f"{timings.tokens_per_round:.2f} tokens per round ({sources}){seed}"
-    )
+    parts = [f"{timings.output_tokens} token{'s' * (timings.output_tokens != 1)}"]
+    if timings.decode_tps:
+        parts.append(f"{timings.decode_tps:.1f} tok/s")
+    parts.append(f"prefill {timings.prefill_tps:.0f} tok/s")
+    if answer.rounds:
+        sources = ", ".join(f"{count} {source}" for source, count in answer.by_source.items())
+        parts.append(f"{timings.tokens_per_round:.2f} tokens per round ({sources})")
+    if chosen.temperature:
+        parts.append(f"seed {chosen.seed}")
+    if answer.reason is Finish.LENGTH:
+        parts.append("ended at --max-tokens")
+    return " · ".join(parts)

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         )
         state = machine.disturbance()
         marks = [] if state is None else [f"this machine was {state} when the race began, so its speeds are unsure"]
-        with _watching(console, modes) as watch:
+        with _watching(console, modes, len(modes) * len(questions) * args.trials) as watch:
             race = races.race(
                 engine.inbox,
                 questions,
@@ -123,9 +123,10 @@ def check_arms(arms: tuple[Mode, ...], info: ModelInfo, option: str = "--arms") 
 class _watching:  # noqa: N801 - used as a context manager, like a function
     """Two columns that fill while the arms run; a line for each run where there is no terminal."""
 
-    def __init__(self, console: Console, modes: tuple[Mode, ...]) -> None:
+    def __init__(self, console: Console, modes: tuple[Mode, ...], runs: int) -> None:
         self._console = console
         self._modes = modes
+        self._runs = runs
         self._live = Live(console=console, refresh_per_second=8) if console.is_terminal else None
         self._key: tuple[Question, int] | None = None
         self._panes: dict[Mode, _Pane] = {}
@@ -154,12 +155,16 @@ class _watching:  # noqa: N801 - used as a context manager, like a function
             width = max(30, self._console.width // min(len(self._modes), 2) - 2)
             height = max(4, (self._console.height - 3) // -(-len(self._modes) // 2))
             panels = [pane.panel(NAMES[arm], width, height) for arm, pane in self._panes.items()]
-            words = " ".join(f"{question.kind}, trial {trial + 1}: {question.text}".split())
+            ended = sum(len(each) for each in self._speeds.values())
+            at = f"run {min(ended + 1, self._runs)} of {self._runs}"
+            words = " ".join(f"{at}, {question.kind}, trial {trial + 1}: {question.text}".split())
             title = Styled(words, style="dim", overflow="ellipsis", no_wrap=True)
             self._live.update(Group(title, Columns(panels, width=width)))
         elif isinstance(event, Done):
+            ended = sum(len(each) for each in self._speeds.values())
             self._console.print(
-                f"{question.kind:>6} trial {trial + 1} {NAMES[mode]:>7}: {event.timings.decode_tps:.2f} tok/s, "
+                f"{ended:>3}/{self._runs} {question.kind:>6} trial {trial + 1} {NAMES[mode]:>7}: "
+                f"{event.timings.decode_tps:.2f} tok/s, "
                 f"{event.timings.tokens_per_round:.2f} tokens per round"
             )
 

@@ -106,7 +106,7 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     words = {
         404: f"there is nothing at {request.url.path[:80]}; GET /openapi.json lists what there is, such as {OFFERED}",
-        405: "this address does not take that method",
+        405: f"this address does not take {request.method}; use {(error.headers or {}).get('Allow', 'another method')}",
     }
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "invalid_request")
     message = words.get(error.status_code, str(error.detail))
