@@ -94,7 +94,6 @@ class Theme(QObject):
         self._accent = "system"
         self._zoom = 100
         self._code_family = ""
-        self.reduces_motion = False  # nothing may move by itself
         self.restyling = Restyling(self)
         self._system_accent = _system_accent()
         self._points = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).pointSizeF()

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from slipstream_app.markdown import Block
 from slipstream_app.theme import Theme
-
-
-class Fitting(Protocol):
-    def fit(self, width: int) -> int:
-        """Take this width; the height that is needed, in pixels."""
-        ...
 
 
 class Part(QFrame):
@@ -28,6 +21,7 @@ class Part(QFrame):
         self.theme = theme
 
     def fit(self, width: int) -> int:
+        """Take this width; the height that is needed, in pixels."""
         layout = self.layout()
         if layout is None:
             return 0

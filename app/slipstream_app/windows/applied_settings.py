@@ -62,4 +62,3 @@ def apply_looks(settings: Settings, theme: Theme) -> None:
     theme.set_accent(settings.text("appearance/accent"))
     theme.set_zoom(settings.number("appearance/zoom"))
     theme.set_code_family(settings.text("appearance/code_font"))
-    theme.reduces_motion = settings.flag("appearance/reduce_motion")

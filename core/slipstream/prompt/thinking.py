@@ -76,7 +76,6 @@ class Thought:
 
     def __init__(self, tags: ThinkTags, call_markers: tuple[str, ...], parse_calls: Callable[[], Answer]) -> None:
         self._tags = tags
-        self._call_markers = call_markers
         self._markers = Markers([tags.end, *call_markers])
         self._parse_calls = parse_calls
         self._is_first = True

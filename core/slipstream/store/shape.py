@@ -57,11 +57,6 @@ class Shape:
     def cache_bytes(self, context: int, element_bytes: int, kv_bits: int = 0) -> int:
         return sum(layer.bytes(context, element_bytes, kv_bits) for layer in self.layers)
 
-    @property
-    def row_values(self) -> int:
-        """Values that each further token adds, far beyond every window."""
-        return sum(layer.values for layer in self.layers if isinstance(layer, Rows) and layer.window is None)
-
 
 def of_config(config: Mapping[str, Any]) -> Shape | None:
     """None when the config does not say enough, or says something this does not know."""
