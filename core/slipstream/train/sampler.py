@@ -184,7 +184,7 @@ class Rows:
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> Pair:
         if not self._place.position:
-            self._parts.append((keys, values))
+            self._parts.append((mx.contiguous(keys), mx.contiguous(values)))
             return keys, values
         if self._recent is None:
             rows, heads = keys.shape[:2]
