@@ -14,6 +14,7 @@ import mlx.nn as nn
 from mlx_lm.models.rope_utils import initialize_rope
 
 from slipstream.drafters.descriptor import Checkpoint, Descriptor
+from slipstream.models import on_cpu
 
 CAPACITY_STEP = 256  # context buffers grow by so many rows
 
@@ -216,7 +217,7 @@ class Backbone(nn.Module):
 
     def _mlp(self, layer: Layer, rows: mx.array) -> mx.array:
         gate, up = mx.split(layer.gate_up(rows), 2, axis=-1)
-        activated = nn.gelu_approx(gate) if self._d.is_gemma else nn.silu(gate)
+        activated = nn.gelu_approx(gate) if self._d.is_gemma else _silu(gate)
         return layer.down_proj(activated * up)
 
     def _attention(self, index: int, rows: Rows, slots: mx.array) -> mx.array:
@@ -251,14 +252,14 @@ class Backbone(nn.Module):
         window = d.windows[index]
         # The oldest row that any slot can see: the first slot's window decides.
         oldest = 0 if window is None else max(0, start - window + 1)
-        out = mx.fast.scaled_dot_product_attention(
-            queries,
-            all_keys[..., oldest : start + size, :],
-            all_values[..., oldest : start + size, :],
-            scale=1.0 if d.is_gemma else d.head_dim**-0.5,
-            mask=_mask(size, start, oldest, window, d.causal[index]),
-            sinks=self.layers[index].attention_sink_bias.astype(queries.dtype) if d.sinks else None,
-        )
+        keys, values = (each[..., oldest : start + size, :] for each in (all_keys, all_values))
+        scale = 1.0 if d.is_gemma else d.head_dim**-0.5
+        mask = _mask(size, start, oldest, window, d.causal[index])
+        sinks = self.layers[index].attention_sink_bias.astype(queries.dtype) if d.sinks else None
+        if sinks is None and queries.dtype == mx.float32 and on_cpu.is_ours():
+            out = on_cpu.attend(queries, keys, values, scale, mask)
+        else:
+            out = mx.fast.scaled_dot_product_attention(queries, keys, values, scale=scale, mask=mask, sinks=sinks)
         return out.transpose(0, 2, 1, 3).reshape(size, -1)
 
     def _placed(
@@ -274,6 +275,10 @@ class Backbone(nn.Module):
         if isinstance(offset, int):
             return self._rope(heads, offset=offset)
         return self._rope(heads.transpose(2, 1, 0, 3), offset=offset).transpose(2, 1, 0, 3)
+
+
+def _silu(rows: mx.array) -> mx.array:
+    return on_cpu.silu(rows) if rows.dtype == mx.float32 and on_cpu.is_ours() else nn.silu(rows)
 
 
 def _rope(d: Descriptor) -> Any:

@@ -12,6 +12,7 @@ from slipstream.drafters.backbone import Backbone, Context, backbone_weights
 from slipstream.drafters.descriptor import LOG_SNR_FEATURES, Checkpoint
 from slipstream.drafters.formats import check_pair
 from slipstream.drafters.protocol import Proposal, Wish
+from slipstream.models import on_cpu
 from slipstream.models.families import softcap
 
 GROUP_SIZES = (64, 32)  # of weights packed at load: the first that divides the width
@@ -224,6 +225,8 @@ class BlockDrafter:
                 module, class_predicate=lambda path, layer: "conv" not in path and packing_of(layer, self._bits)
             )
         module.set_dtype(self._dtype)
+        if on_cpu.is_ours():
+            on_cpu.prepare([module])
 
 
 def spread_over(rows: mx.array, ids: mx.array, vocabulary: int) -> mx.array:

@@ -44,6 +44,11 @@ def prepare() -> Path | None:
     return _load_openblas()
 
 
+def openblas() -> Path | None:
+    """The OpenBLAS that MLX uses in this process, if any."""
+    return _loaded
+
+
 def _load_openblas() -> Path | None:
     global _loaded  # noqa: PLW0603 - a library is loaded once for a process
     if _loaded is not None or sys.platform != "linux" or "mlx.core" in sys.modules:

@@ -13,7 +13,7 @@ import mlx.core as mx
 import mlx.nn as nn
 
 from slipstream.errors import InvalidRequest, UnsupportedModel, reason
-from slipstream.models import few_rows, joined
+from slipstream.models import few_rows, joined, on_cpu
 from slipstream.models.cache import TargetCache
 from slipstream.models.families import Family, families
 from slipstream.models.host import number
@@ -97,8 +97,10 @@ class Target:
                 tap(layer, index, len(parts.layers), self._recorder)
             if mx.cuda.is_available():
                 few_rows.open_up(parts.layers)
-            if mx.default_device() == mx.gpu:
+            if mx.default_device() == mx.gpu or on_cpu.is_ours():
                 joined.join(parts.layers, lambda: self._probed(parts), TOLERANCE)
+            if on_cpu.is_ours():
+                on_cpu.prepare(parts.layers, parts.head or parts.embed)
             self.layer_count = len(parts.layers) * shape.loops(args)  # steps, where layers are gone through again
             self.hidden_size = int(args.hidden_size)
             self.embed_scale = float(shape.embed_scale(args))
@@ -370,6 +372,7 @@ def part_of(table: Any, ids: mx.array) -> Callable[[mx.array], mx.array]:
     bias = table.bias[ids] if "bias" in table else None
     weight = table.weight[ids]
     if not hasattr(table, "bits"):
+        weight = on_cpu.turned(weight) if on_cpu.is_ours() else weight
         mx.eval(weight)
         return lambda hidden: hidden @ weight.T if bias is None else mx.addmm(bias, hidden, weight.T)
     scales, biases = table.scales[ids], None if table.get("biases") is None else table.biases[ids]
