@@ -15,12 +15,14 @@ from mlx_lm.models import llama
 LEAST_ROWS = 32  # of a chunk that is read here: a round of decoding has fewer
 ROWS = 48  # at a time, so that their scores stay in the processor's cache
 
-_own = llama.scaled_dot_product_attention
+NAME = "scaled_dot_product_attention"  # by which a model's file calls it
+
+_own: Any = vars(llama)[NAME]
 
 
 def install() -> None:
     """For models of mlx-lm's `llama` file, such as the built-in one."""
-    llama.scaled_dot_product_attention = attention
+    setattr(llama, NAME, attention)
 
 
 def attention(
