@@ -140,9 +140,11 @@ def test_a_roofline_refuses_answers_that_do_not_fit(
 ) -> None:
     monkeypatch.setattr("slipstream.store.machine.disturbance", lambda: None)
     write_target(tmp_path / "target", max_position_embeddings=2000)
-    assert cli.main(["roofline", "--model", str(tmp_path / "target"), "--max-tokens", "1990"]) == 2
-    out, error = capsys.readouterr()
-    assert out == "" and "an answer of 1,990 do not fit target" in error
+    for most, told in (("1990", "1,990"), ("100000", "100,000")):
+        assert cli.main(["roofline", "--model", str(tmp_path / "target"), "--max-tokens", most]) == 2
+        out, error = capsys.readouterr()
+        assert out == "" and f"tokens and an answer of {told} do not fit target" in error
+        assert "a question of 0 tokens" not in error
 
 
 Refusal = tuple[list[str], str]

@@ -59,7 +59,7 @@ def asked(
     out: dict[int, dict[Question, Tokens]] = {}
     for context in contexts:
         longest = context
-        if longest + max_tokens <= info.context:
+        if not context or context + max_tokens <= info.context:  # else making it would only take time
             out[context] = {question: Tokens(tuple(filled(encode, question, context))) for question in used}
             longest = max(len(prompt.ids) for prompt in out[context].values())
         if longest + max_tokens > info.context:
