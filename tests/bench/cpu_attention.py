@@ -33,7 +33,8 @@ def attention(
     if rows < LEAST_ROWS or mask != "causal":
         return _own(queries, keys, values, cache=cache, scale=scale, mask=mask, sinks=sinks)
     if hasattr(cache, "bits"):
-        keys, values = (mx.dequantize(*each, cache.group_size, cache.bits) for each in (keys, values))
+        packing: dict[str, Any] = {"group_size": cache.group_size, "bits": cache.bits}
+        keys, values = (mx.dequantize(*each, **packing) for each in (keys, values))
     wanted, known, told = (np.asarray(each[0]) for each in (queries, keys, values))
     before, share = known.shape[1] - rows, len(wanted) // len(known)
     out = np.empty_like(wanted)
