@@ -16,6 +16,7 @@ from slipstream.models.backend import prepare
 prepare()
 
 import argparse  # noqa: E402 - MLX must find its BLAS first
+import statistics  # noqa: E402
 import sys  # noqa: E402
 from collections.abc import Iterator, Mapping, Sequence  # noqa: E402
 from dataclasses import dataclass, field, replace  # noqa: E402
@@ -56,15 +57,24 @@ class Total:
     """What one kind of cache gave, by question."""
 
     answers: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
-    rounds: list[int] = field(default_factory=list[int])
+    rounds: list[list[int]] = field(default_factory=list[list[int]])  # tokens of each
 
-    def add(self, tokens: tuple[int, ...], rounds: int) -> None:
+    def add(self, tokens: tuple[int, ...], rounds: list[int]) -> None:
         self.answers.append(tokens)
         self.rounds.append(rounds)
 
     @property
     def per_round(self) -> float:
-        return sum(len(tokens) - 1 for tokens in self.answers) / sum(self.rounds)  # the first is the prefill's
+        return statistics.fmean(self._all)
+
+    @property
+    def error(self) -> float:
+        """Standard error of it, were rounds independent."""
+        return statistics.stdev(self._all) / len(self._all) ** 0.5
+
+    @property
+    def _all(self) -> list[int]:
+        return [tokens for rounds in self.rounds for tokens in rounds]
 
 
 def main() -> int:
@@ -121,10 +131,8 @@ def main() -> int:
         parted = (first_difference(*both) for both in zip(plain.answers, found.answers, strict=True))
         cells = (
             f"{bits} bits" if bits else info.dtype,
-            f"{found.per_round:.3f} ({found.per_round / plain.per_round - 1:+.1%})",
-            " ".join(
-                f"{(len(tokens) - 1) / rounds:.2f}" for tokens, rounds in zip(found.answers, found.rounds, strict=True)
-            ),
+            f"{found.per_round:.3f} ± {found.error:.2f} ({found.per_round / plain.per_round - 1:+.1%})",
+            " ".join(f"{statistics.fmean(rounds):.2f}" for rounds in found.rounds),
             " ".join("none" if at is None else str(at) for at in parted),
             *sizes(memory, bits),
             *sizes(halves, bits),
@@ -164,12 +172,12 @@ def questions(tokeniser: Tokeniser, context: int, count: int, tasks: Sequence[st
             yield Chat(({"role": "user", "content": f"{stretch}\n\n{task}"},))
 
 
-def answer(engine: MlxEngine, question: Chat, max_tokens: int) -> tuple[tuple[int, ...], int]:
-    """Tokens and rounds."""
+def answer(engine: MlxEngine, question: Chat, max_tokens: int) -> tuple[tuple[int, ...], list[int]]:
+    """Tokens, and how many each round brought; the first token is the prefill's."""
     options = Options(max_tokens=max_tokens, mode=Mode.DSPARK, ignore_eos=True)
     found = collect(engine.run(Job(Request(question, options), lambda _: None)))
     assert found.reason is Finish.LENGTH
-    return tuple(found.tokens), len(found.rounds)
+    return tuple(found.tokens), [each.accepted + 1 for each in found.rounds]
 
 
 if __name__ == "__main__":
