@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 
@@ -114,6 +115,32 @@ def test_a_new_request_begins_with_what_the_last_one_saw() -> None:
     play(steady(0.1), CURVES["steep"], policy)
     following = Policy(policy.costs, like=policy)
     assert following.survival("dspark", 1)[0] < 0.3 < Policy(policy.costs).survival("dspark", 1)[0]
+
+
+def test_confidences_that_are_no_numbers_teach_nothing() -> None:
+    sound, void = [0.9, 0.8, 0.5], [0.9, math.nan, 0.5]
+    policy, other = Policy(Costs()), Policy(Costs())
+    for turn in range(40):
+        for each, confidences in ((policy, void), (other, None)):
+            each.learn("dspark", 3, turn % 4, 20.0, sound)
+            each.learn("dspark", 3, turn % 3, 20.0, confidences)
+    expected = other.calibrated("dspark", sound)
+    for each in (policy, Policy(policy.costs, like=policy)):
+        assert each.calibrated("dspark", sound) == expected
+        assert each.calibrated("dspark", void) == each.survival("dspark", 3)
+    assert policy.survival("dspark", 3) == other.survival("dspark", 3)
+
+
+def test_nobody_waits_for_confidences_that_are_no_numbers() -> None:
+    policy = Policy(Costs())
+    play(speckled(5), CURVES["steep"], policy, knows=True)
+    assert policy.gain("dspark") > 0
+    assert policy.length("dspark", BLOCK) == BLOCK and policy.waits
+    kept = policy.cut("dspark", [math.nan] * BLOCK)
+    policy.learn("dspark", kept, 0, 20.0, [math.nan] * BLOCK)
+    assert policy.gain("dspark") == 0
+    policy.length("dspark", BLOCK)
+    assert not policy.waits
 
 
 def test_costs_between_measured_numbers_lie_between_them() -> None:

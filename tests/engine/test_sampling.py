@@ -96,6 +96,13 @@ def test_rejection_without_residual_mass_draws_from_the_target() -> None:
     assert following.tolist() == [[0.5, 0.5], [0.5, 0.5]]
 
 
+def test_rejection_of_a_drafter_that_overflowed_draws_from_the_target() -> None:
+    void, own = mx.full((1, 2), math.nan), mx.array([[0.75, 0.25], [1.0, 0.0]])
+    accepted, following = rejection(mx.array([0]), void, own, mx.array([0.0]))
+    assert accepted.tolist() == [False]
+    assert following.tolist() == own.tolist()
+
+
 def test_rejection_of_a_draft_the_drafter_held_impossible() -> None:
     """Its own probability is zero: no division by it, and the target's share decides."""
     draft, own = mx.array([[0.0, 1.0]]), mx.array([[1.0, 0.0], [1.0, 0.0]])

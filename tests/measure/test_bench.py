@@ -10,7 +10,8 @@ import pytest
 
 from slipstream import cli
 from slipstream.curves import Curves
-from slipstream.errors import InvalidRequest
+from slipstream.engine.guard import Guard
+from slipstream.errors import InvalidRequest, WontFit
 from slipstream.measure import bench
 from slipstream.measure.prompts import DEFAULT, notes
 from slipstream.measure.roofline import Standing, sentences
@@ -88,6 +89,64 @@ def test_a_benchmark_of_a_tiny_pair(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert table.read_text().count("2 of 2 say what they say alone") == 2
 
 
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (
+            ("--contexts", "0,4k"),
+            "a context of 4,096 tokens, a question and an answer of 6 do not fit target, which has room for 2,000",
+        ),
+        (
+            ("--contexts", "1990"),
+            "a context of 1,990 tokens, a question and an answer of 6 do not fit",
+        ),  # but the context alone
+        (("--prompt", "why? " * 400), "choose a shorter question or fewer --max-tokens"),
+    ],
+)
+def test_what_does_not_fit_the_model_is_refused_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, str], sentence: str
+) -> None:
+    write_target(tmp_path / "target", max_position_embeddings=2000)
+    code = cli.main(["benchmark", "--model", str(tmp_path / "target"), "--max-tokens", "6", *more])
+    out, error = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert sentence in error
+
+
+def test_what_was_measured_before_an_error_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def admit(guard: Guard, prompt: int, *_: object) -> None:
+        if prompt > 300:
+            raise WontFit("no room for so long a prompt", needed_bytes=2, available_bytes=1)
+
+    monkeypatch.setattr(Guard, "admit", admit)
+    write_target(tmp_path / "target", max_position_embeddings=2000)
+    table, full = tmp_path / "table.md", tmp_path / "all.json"
+    files = ("--markdown", str(table), "--json", str(full))
+    run = ("--contexts", "0,400,500", "--trials", "1", "--max-tokens", "4", "--prompt", "Why?")
+    code = cli.main(["benchmark", "--model", str(tmp_path / "target"), *run, *files])
+    out, error = capsys.readouterr()
+    assert code == 2 and "no room for so long a prompt" in error
+    mark = "it ended early: not measured are 1 × 400, 1 × 500"
+    assert "lookup" in out and mark in " ".join(out.split())
+    said = json.loads(full.read_text())
+    assert [cell["context"] for cell in said["cells"]] == [0]
+    assert mark in said["marks"] and mark in table.read_text()
+
+
+def test_a_roofline_refuses_answers_that_do_not_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slipstream.store.machine.disturbance", lambda: None)
+    write_target(tmp_path / "target", max_position_embeddings=2000)
+    for most, told in (("1990", "1,990"), ("100000", "100,000")):
+        assert cli.main(["roofline", "--model", str(tmp_path / "target"), "--max-tokens", most]) == 2
+        out, error = capsys.readouterr()
+        assert out == "" and f"tokens and an answer of {told} do not fit target" in error
+        assert "a question of 0 tokens" not in error
+
+
 Refusal = tuple[list[str], str]
 REFUSALS: dict[str, Callable[[], Refusal]] = {
     "streams": lambda: (["--streams", "1,x"], "--streams must be numbers"),
@@ -117,3 +176,12 @@ def test_a_ceiling_is_bandwidth_over_what_a_token_reads() -> None:
     assert told[3].endswith("makes 25.0 (50% of it).")
     assert told[4] == "DSpark made 150.0 tokens a second: 1.50× above the ceiling."
     assert told[5] == "plain made 50.0 tokens a second: 50% of the ceiling."
+
+
+def test_a_roofline_says_where_it_did_not_measure() -> None:
+    curves = Curves({128: {1: 20.0}}, {}, {}, bandwidth=100e9, weight_bytes=10**9, row_bytes=10**6)
+    told = list(sentences(curves, [], (128, 1024, 4096), 2000))
+    assert told[-2:] == [
+        "Behind 1,024 tokens nothing was measured: there was too little room or time.",
+        "Behind 4,096 tokens nothing was measured: the model ends at 2,000.",
+    ]

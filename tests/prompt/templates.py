@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from jinja2.exceptions import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from fakes import FakeTokeniser
 from slipstream.errors import InvalidRequest
-from slipstream.prompt.output import OutputStyle, detect
-from slipstream.prompt.respell import Located
-from slipstream.types import Chat, Prompt, Text, Tokens
+from slipstream.prompt.output import detect
+from slipstream.types import Chat
 
 # SmolLM2-135M-Instruct's own, whole.
 SMOLLM2 = (
@@ -88,32 +87,17 @@ def _to_json(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
-class TemplateTokeniser:
+class TemplateTokeniser(FakeTokeniser):
     """As transformers renders templates, without transformers."""
 
     def __init__(self, template: str) -> None:
+        super().__init__()
         environment: Any = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
         environment.filters["tojson"] = _to_json
         environment.globals["raise_exception"] = _refuse
         self.chat_template = template
-        self.style: OutputStyle = detect(template)
+        self.style = detect(template)
         self._template = environment.from_string(template)
-
-    def encode(self, prompt: Prompt) -> list[int]:
-        match prompt:
-            case Tokens(ids):
-                out = list(ids)
-            case Text(text):
-                out = [ord(character) for character in text]
-            case Chat():
-                out = [ord(character) for character in self._render(prompt)]
-        if not out:
-            raise InvalidRequest("the prompt is empty")
-        return out
-
-    def locate(self, chat: Chat) -> Located:
-        text = self._render(chat)
-        return Located(text, self.encode(chat), [(at, at + 1) for at in range(len(text))])
 
     def _render(self, chat: Chat) -> str:
         messages = [dict(message) for message in chat.messages]
@@ -122,9 +106,3 @@ class TemplateTokeniser:
             return self._template.render(messages=messages, tools=tools, add_generation_prompt=True, **chat.template)
         except Exception as error:
             raise InvalidRequest(f"the model's chat template refuses these messages: {error}") from error
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return "".join(chr(token) for token in ids if token)
-
-    def spell(self, ids: Sequence[int]) -> str:
-        return "".join(chr(token) for token in ids)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,13 @@ def test_a_damaged_file_is_as_none(power: list[str], damage: str) -> None:
 def test_times_that_nobody_measured_are_as_none(power: list[str], ms: float, is_read: bool) -> None:
     curves.write(KEY, Curves({128: {1: 10.0, 8: ms}}), {})
     assert (curves.read(KEY) is not None) is is_read
+
+
+@pytest.mark.parametrize("number", ["bandwidth", "weight_bytes", "row_bytes"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
+def test_figures_that_nobody_measured_are_as_none(power: list[str], number: str, value: float) -> None:
+    curves.write(KEY, replace(Curves(TABLE), **{number: value}), {})
+    assert curves.read(KEY) is None
 
 
 def test_a_context_or_drafter_of_which_nothing_was_measured(power: list[str]) -> None:

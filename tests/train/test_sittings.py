@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from slipstream.cli import main
 from slipstream.commands import train_options
 from slipstream.drafters import formats
 from slipstream.train import measuring, planning
+from slipstream.train.checkpoint import LOCK, claimed
 from slipstream.train.corpus import Conversation, Corpus
 from slipstream.train.planned import PLANNED
 from slipstream.train.planning import SHARD, shard_rows
@@ -39,7 +43,7 @@ def start(model: Path, tmp_path: Path) -> Start:
 
 
 def costs(monkeypatch: pytest.MonkeyPatch, verify_s: float) -> None:
-    monkeypatch.setattr(measuring, "forward_seconds", lambda *_: (0.02, verify_s))
+    monkeypatch.setattr(measuring, "forward_seconds", lambda *_: [(0.02, verify_s)] * 3)
 
 
 def signalled(monkeypatch: pytest.MonkeyPatch, *numbers: signal.Signals) -> None:
@@ -76,7 +80,7 @@ def test_the_same_command_goes_on_though_costs_are_measured_otherwise(
         signalled(patch, signal.SIGTERM, signal.SIGTERM, signal.SIGTERM)
         assert start("--anyway") == 0
     assert capsys.readouterr().out.endswith("stopped; the same command goes on from here\n")
-    assert [each.name for each in run.iterdir()] == [PLANNED]  # nothing was learned or chosen from a part
+    assert {each.name for each in run.iterdir()} == {LOCK, PLANNED}  # nothing was learned or chosen from a part
     chosen = json.loads((run / PLANNED).read_text())["chosen"]
 
     # By this measurement shorter drafts would be chosen, and refused: --anyway is not given.
@@ -99,6 +103,49 @@ def test_too_small_a_gain_is_refused_before_anything_is_kept(
     assert start() == 2
     assert "with --anyway" in capsys.readouterr().err
     assert not (tmp_path / "work").exists()
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from slipstream.train.checkpoint import claimed
+with claimed(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_training_in_a_folder_is_refused_until_the_first_has_gone(
+    start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "work" / "run-dspark"
+    first = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(run)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert first.stdout is not None and first.stdout.readline() == "held\n"
+        assert start("--anyway") == 2
+        error = capsys.readouterr().err
+        assert f"another training is at work in {run}; wait for its end, stop it, or give another --run" in error
+        assert not (run / PLANNED).exists() and not (tmp_path / "work" / "conversations").exists()
+        assert start("--plan") == 0
+    finally:
+        first.kill()
+        first.communicate()
+    with claimed(run):  # nothing is left of one that was killed
+        pass
+
+
+def test_a_plan_says_how_far_its_measurements_differ(
+    start: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(measuring, "forward_seconds", lambda *_: [(0.02, 0.04), (0.03, 0.021), (0.02, 0.021)])
+    assert start("--plan") == 0
+    (said,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("expected"))
+    found = re.search(r"([\d.]+) times plain decoding \(([\d.]+) to ([\d.]+) in 3 measurements\)", said)
+    assert found is not None
+    figure, low, high = (float(each) for each in found.groups())
+    assert low < figure <= high and high > 1.4 * low
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -41,7 +42,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code 0: identical, or ties only; 1: different."""
+    """Exit code 0: identical, or ties only; 1: different. What was measured before an error is told beside it."""
     chosen = comparing(args, "a benchmark")
     contexts = bench.lengths(args.contexts)
     check_file("--markdown", args.markdown)
@@ -57,7 +58,10 @@ def run(args: argparse.Namespace) -> int:
     with serving(args, arms or (Mode.DSPARK, Mode.DFLASH, Mode.MTP), kept) as engine:
         info = engine.info
         check_arms(arms, info, "--modes")
-        bench.check(info, contexts, chosen.max_tokens)
+        from slipstream.models.tokeniser import Tokeniser
+
+        encode = Tokeniser(Path(info.path)).encode
+        prompts = bench.asked(info, encode, questions, contexts, streams, chosen.max_tokens)
         modes = (Mode.BASELINE, *(arms or every_arm(info)))
         stamp = bench.stamp_of(info, chosen, args.trials)
         console.print(f"[bold]{info.name}[/] · {info.dtype} · {info.quantisation} · {stamp['chip']} · {stamp['power']}")
@@ -74,22 +78,32 @@ def run(args: argparse.Namespace) -> int:
                     style="dim",
                 )
 
-        from slipstream.models.tokeniser import Tokeniser
-
-        cells = list(
-            bench.benchmark(
-                engine.inbox,
-                Tokeniser(Path(info.path)).encode,
-                questions,
-                modes,
-                chosen,
-                dtype=info.dtype,
-                contexts=contexts,
-                streams=streams,
-                trials=args.trials,
-                watch=watch,
-            )
+        cells: list[bench.Cell] = []
+        missing = [(count, context) for context in contexts for count in streams]
+        measuring = bench.benchmark(
+            engine.inbox,
+            prompts,
+            modes,
+            chosen,
+            dtype=info.dtype,
+            streams=streams,
+            trials=args.trials,
+            watch=watch,
         )
+        try:
+            for cell in measuring:
+                cells.append(cell)
+                missing.remove((cell.streams, cell.context))
+        finally:  # memory may be too small for the last length, after an hour's figures
+            if missing:
+                left = ", ".join(f"{count} × {context:,}" for count, context in missing)
+                stamp["marks"].append(f"it ended early: not measured are {left}")
+            if cells:
+                _tell(console, cells, stamp, args)
+    return 1 if any(cell.race.verdict is Verdict.DIFFERENT for cell in cells) else 0
+
+
+def _tell(console: Console, cells: list[bench.Cell], stamp: dict[str, Any], args: argparse.Namespace) -> None:
     console.print(_table(cells, args.trials))
     for cell in cells:
         if cell.prefill_tps:
@@ -97,11 +111,12 @@ def run(args: argparse.Namespace) -> int:
             console.print(f"{behind}: prompts are read at {cell.prefill_tps:,.0f} tokens a second")
     for cell, same, both in bench.alone(cells):
         console.print(f"{cell.streams} at once, {cell.context:,} tokens: {same} of {both} say what they say alone")
+    for mark in stamp["marks"]:
+        console.print(f"[yellow]Marked[/]: {mark}.")
     if args.markdown is not None:
         write_file(args.markdown, bench.as_markdown(cells, stamp))
     if args.json is not None:
         write_file(args.json, json.dumps(bench.as_json(cells, stamp), indent=1, ensure_ascii=False) + "\n")
-    return 1 if any(cell.race.verdict is Verdict.DIFFERENT for cell in cells) else 0
 
 
 SHOWN = ("streams", "context", "arm", "tok/s", "against plain", "verdict")  # what a terminal has room for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from pathlib import Path
 
 from slipstream.commands.options import add_pair, serving
 from slipstream.commands.output import print_json
@@ -12,6 +13,7 @@ from slipstream.curves import Curves
 from slipstream.errors import SlipstreamError, Unsteady
 from slipstream.events import Failed, Measured
 from slipstream.jobs import events_of
+from slipstream.measure import bench
 from slipstream.measure import race as races
 from slipstream.measure.prompts import DEFAULT
 from slipstream.measure.report import NAMES
@@ -37,6 +39,10 @@ def run(args: argparse.Namespace) -> int:
         raise Unsteady(state)
     options = Options(max_tokens=args.max_tokens, ignore_eos=True)
     with serving(args, (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
+        from slipstream.engine.calibrate import CONTEXTS
+        from slipstream.models.tokeniser import Tokeniser
+
+        bench.asked(engine.info, Tokeniser(Path(engine.info.path)).encode, DEFAULT, (0,), (1,), args.max_tokens)
         curves = Curves()
         for event in events_of(engine.inbox, Calibrate(force=True)):
             match event:
@@ -50,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
             raise SlipstreamError("nothing was measured: the model was unloaded meanwhile")
         modes = (Mode.BASELINE, *every_arm(engine.info))
         race = races.race(engine.inbox, DEFAULT, modes, options, dtype=engine.info.dtype, trials=1, warm_up=True)
-    lengths = [run.answer.timings.prompt_tokens + args.max_tokens // 2 for run in race.runs if run.answer.timings]
+    timings = [run.answer.timings for run in race.runs if run.answer.timings]
+    lengths = [each.prompt_tokens + each.output_tokens // 2 for each in timings]
     ceiling = curves.ceiling_tps(sum(lengths) // len(lengths))
     runs = [Standing(NAMES[arm.mode], arm.tps.median, ceiling) for arm in race.arms]
     if args.json:
@@ -64,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         )
         return 0
     print(f"{engine.info.name} · {engine.info.dtype} · {engine.info.quantisation} · {machine.chip()}")
-    for sentence in sentences(curves, runs):
+    for sentence in sentences(curves, runs, CONTEXTS, engine.info.context):
         print(sentence)
     if state is not None:
         print(f"Unsure: this machine was {state} while it was measured, so all of these may be too low.")

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +48,12 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidRequest("--refresh DRAFTER and --answers FILE belong together", option="refresh")
     if args.refresh:
         args.start, args.anyway = args.refresh, True
-    group = _group()
-    maker, plan, start = _open(args, group)
+    with ExitStack() as claims:
+        return _make(args, _group(), claims)
+
+
+def _make(args: argparse.Namespace, group: Any, claims: ExitStack) -> int:
+    maker, plan, start = _open(args, group, claims)
     if plan is None:
         return 0
     from slipstream.commands.train_signals import Listener
@@ -114,8 +119,13 @@ def _group() -> Any:
     return group if group.size() > 1 else None
 
 
-def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dict[str, mx.array] | None]:
-    """What makes it, what is to be made, and the weights to go on from. No plan: it was only to be said."""
+def _open(
+    args: argparse.Namespace, group: Any, claims: ExitStack
+) -> tuple[Maker, Plan | None, dict[str, mx.array] | None]:
+    """What makes it, what is to be made, and the weights to go on from. No plan: it was only to be said.
+
+    The run's folder is this process's until `claims` ends.
+    """
     import mlx.core as mx
 
     from slipstream.commands.train_plan import choose, shard_rows
@@ -146,7 +156,7 @@ def _open(args: argparse.Namespace, group: Any) -> tuple[Maker, Plan | None, dic
         run = f"refresh-{mark(used)}"  # other answers are another run
     work = args.work or paths.cache_dir() / "train" / name.replace("/", "--")
     run = args.checkpoints or work / run
-    expected = choose(args, maker, config, run, group)
+    expected = choose(args, maker, config, run, group, claims)
     if args.plan:
         return maker, None, None
     label = f"{name.rpartition('/')[2]}-{'DSpark' if args.kind == 'dspark' else 'DFlash'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,16 @@ WHOLE = "0/1"  # --part of who writes all
 DECIDE = ("conversations", "minutes", "layers", "proposals")  # options that the choice depends on
 
 
-def choose(args: argparse.Namespace, maker: Maker, config: dict[str, Any], run: Path, group: Any) -> Estimate:
+def choose(
+    args: argparse.Namespace, maker: Maker, config: dict[str, Any], run: Path, group: Any, claims: ExitStack
+) -> Estimate:
     """The choice that the folder `run` keeps, or the best by today's measurement, kept for later sittings.
 
-    Says it. Raises InvalidRequest when a new run would bring too little, unless told otherwise.
+    Says it. Raises InvalidRequest when a new run would bring too little, unless told otherwise, or when another process
+    is at work in the folder, which is this one's until `claims` ends.
     """
     from slipstream.train import planned
+    from slipstream.train.checkpoint import claimed
 
     asked = {"model": maker.name} | {option: getattr(args, option) for option in DECIDE}
     before = planned.kept(run, asked)
@@ -31,9 +36,13 @@ def choose(args: argparse.Namespace, maker: Maker, config: dict[str, Any], run: 
     is_first = group is None or group.rank() == 0
     if is_first:
         _tell(args, maker.name, config, expected)
-    if before is None and not args.plan:
+    if args.plan:
+        return expected
+    if before is None:
         _refuse_small_gain(args, expected)
-        if is_first and args.only != "write":
+    if is_first and args.only != "write":
+        claims.enter_context(claimed(run))
+        if before is None:
             planned.keep(run, asked, expected)
     return expected
 
@@ -55,18 +64,13 @@ def _measured(args: argparse.Namespace, maker: Maker, config: dict[str, Any], gr
     from slipstream.train import planning
     from slipstream.train.measuring import forward_seconds
 
-    machine = planning.machine_of(_chip())
+    size, machine = _size(config), planning.machine_of(_chip())
+    asked = {option: getattr(args, option) for option in DECIDE}
     # Halves of the work are for machines that will not decode with it; processes that share it must plan the same.
     if args.only is None and group is None:
-        machine = planning.measured(machine, *forward_seconds(maker.target, planning.PROPOSALS + 1))
-    return planning.estimate(
-        _size(config),
-        machine,
-        conversations=args.conversations,
-        minutes=args.minutes,
-        layers=args.layers,
-        proposals=args.proposals,
-    )
+        costs = forward_seconds(maker.target, planning.PROPOSALS + 1)
+        return planning.estimate_measured(size, machine, costs, **asked)
+    return planning.estimate(size, machine, **asked)
 
 
 def _size(config: dict[str, Any]) -> Size:
@@ -98,17 +102,25 @@ def _tell(args: argparse.Namespace, name: str, config: dict[str, Any], expected:
         amount,
     ]
     if not args.refresh:
-        lines.append(f"expected: {expected.per_round:.1f} tokens per round, {expected.gain:.2f} times plain decoding")
+        gain = f"{expected.gain:.2f} times plain decoding{_range(expected)}"
+        lines.append(f"expected: {expected.per_round:.1f} tokens per round, {gain}")
     print("\n".join(lines), flush=True)
 
 
 def _refuse_small_gain(args: argparse.Namespace, expected: Estimate) -> None:
     if not (expected.is_worth_it or args.anyway):
         raise InvalidRequest(
-            f"a drafter would make this model {expected.gain:.2f} times as fast: {expected.reason}; "
+            f"a drafter would make this model {expected.gain:.2f} times as fast{_range(expected)}: {expected.reason}; "
             "use --mode lookup, or make it with --anyway",
             gain=expected.gain,
         )
+
+
+def _range(expected: Estimate) -> str:
+    """How far measurements of the same differ, as they do on a machine that is at work."""
+    if not expected.gains:
+        return ""
+    return f" ({min(expected.gains):.2f} to {max(expected.gains):.2f} in {len(expected.gains)} measurements)"
 
 
 def _chip() -> str:

@@ -191,7 +191,9 @@ class Policy:
         return self.survival(source, most)
 
     def calibrated(self, source: str, confidences: Sequence[float]) -> list[float]:
-        """The same, by the drafter's confidences."""
+        """The same, by the drafter's confidences; where they are no numbers, by what was kept lately after all."""
+        if _is_void(confidences):
+            return self.survival(source, len(confidences))
         fitted = self._calibration.setdefault(source, Calibration()).apply(confidences)
         return list(accumulate(fitted, operator.mul))
 
@@ -218,6 +220,9 @@ class Policy:
             self._idle += 1
             return
         self._idle = 0
+        if confidences is not None and _is_void(confidences):
+            confidences = None
+            self._gain.pop(source, None)  # nothing is worth waiting for until there are some again
         positions = self._positions.setdefault(source, Positions())
         cost = self.costs.rounds_ms(source, drafted, self.context, drafted=waited)[drafted]
         if self._pause > PROBE_FIRST and accepted and (accepted + 1) * self._plain_ms() > cost:
@@ -280,6 +285,11 @@ class Policy:
 
     def _plain_ms(self) -> float:
         return self.costs.round_ms(PLAIN, 0, self.context)
+
+
+def _is_void(confidences: Sequence[float]) -> bool:
+    """Whether a drafter's arithmetic overflowed. What is learned from one such number would stay one for ever."""
+    return any(map(math.isnan, confidences))
 
 
 def _logit(probability: float) -> float:

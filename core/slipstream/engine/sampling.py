@@ -84,6 +84,7 @@ def rejection(
     accepted = uniforms < mx.minimum(1.0, target_at / draft_at)
     residual = mx.maximum(target_probs[:count] - draft_probs, 0.0)
     mass = mx.sum(residual, axis=-1, keepdims=True)
-    # Without mass both distributions agree up to rounding; then a draw of the target's own is right.
+    # Without mass both distributions agree up to rounding; then a draw of the target's own is right. So it is where a
+    # drafter's arithmetic overflowed: nothing compares with what is no number, so the draft falls too.
     residual = mx.where(mass > 1e-8, residual / mx.maximum(mass, 1e-30), target_probs[:count])
     return accepted, mx.concatenate([residual, target_probs[count:]], axis=0)

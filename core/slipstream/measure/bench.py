@@ -20,7 +20,7 @@ from slipstream.types import Mode, ModelInfo, Options, Prompt, Text, Tokens
 Encode = Callable[[Prompt], list[int]]
 COLD = 0.1  # of a prompt that may have been kept: the template's first words are, from any other
 ALONE = 3  # questions of a single stream
-ROOM = 512  # tokens that a question and its template may take beside the notes
+Asked = Mapping[int, Mapping[Question, Tokens]]  # length of context -> what is sent for each question
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,52 +42,69 @@ class Cell:
         return statistics.median(cold) if cold else 0.0
 
 
-def check(info: ModelInfo, contexts: Sequence[int], max_tokens: int) -> None:
-    """Raises InvalidRequest when a context does not fit the model."""
-    most = info.context - max_tokens - ROOM
-    if (longest := max(contexts)) > most:
-        raise InvalidRequest(
-            f"--contexts goes up to {longest}, and {info.name} has room for {max(most, 0)} beside the question and its "
-            "answer; choose shorter ones"
-        )
+def asked(
+    info: ModelInfo,
+    encode: Encode,
+    questions: Sequence[Question],
+    contexts: Sequence[int],
+    streams: Sequence[int],
+    max_tokens: int,
+) -> Asked:
+    """The prompts of all cells: one stream answers the first ALONE questions in turn, n the first n at the same time.
+
+    `encode`: of the loaded model's tokeniser. Raises InvalidRequest when a prompt and its answer do not fit the model:
+    an answer that is cut short would be compared with others.
+    """
+    used = questions[: max(count if count > 1 else ALONE for count in streams)]
+    out: dict[int, dict[Question, Tokens]] = {}
+    for context in contexts:
+        longest = context
+        if not context or context + max_tokens <= info.context:  # else making it would only take time
+            out[context] = {question: Tokens(tuple(filled(encode, question, context))) for question in used}
+            longest = max(len(prompt.ids) for prompt in out[context].values())
+        if longest + max_tokens > info.context:
+            prompt, remedy = f"a question of {longest:,} tokens", "a shorter question"
+            if context:
+                prompt, remedy = f"a context of {context:,} tokens, a question", "shorter --contexts"
+            raise InvalidRequest(
+                f"{prompt} and an answer of {max_tokens:,} do not fit {info.name}, which has room for "
+                f"{info.context:,} in all; choose {remedy} or fewer --max-tokens",
+                context=info.context,
+            )
+    return out
 
 
 def benchmark(
     inbox: Inbox,
-    encode: Encode,
-    questions: Sequence[Question],
+    prompts: Asked,
     modes: Sequence[Mode],
     options: Options,
     *,
     dtype: str,
-    contexts: Sequence[int],
     streams: Sequence[int],
     trials: int,
     watch: Watch = lambda *_: None,
 ) -> Iterator[Cell]:
     """A cell for each context and number of streams, as it is done. The first mode is plain.
 
-    One stream answers the first ALONE questions one after the other, n answer the first n at the same time.
-
-    `encode`: of the loaded model's tokeniser. The context is read once by each mode, in a run that does not count, and
-    kept, so that a trial need not read it again. Raises what a job raises.
+    The context is read once by each mode, in a run that does not count, and kept, so that a trial need not read it
+    again. Raises what a job raises.
     """
-    for context in contexts:
+    for context, of_question in prompts.items():
         for count in streams:
-            asked = questions[: count if count > 1 else ALONE]
-            prompts = {question: Tokens(tuple(filled(encode, question, context))) for question in asked}
+            own = dict([*of_question.items()][: count if count > 1 else ALONE])
             yield Cell(
                 count,
                 context,
-                tuple(len(prompt.ids) for prompt in prompts.values()),
+                tuple(len(prompt.ids) for prompt in own.values()),
                 race(
                     inbox,
-                    asked,
+                    [*own],
                     modes,
                     options,
                     dtype=dtype,
                     trials=trials,
-                    prompts=prompts,
+                    prompts=own,
                     reuse=True,
                     together=count > 1,
                     warm_up=True,

@@ -24,7 +24,8 @@ class Standing:
         return self.tps / self.ceiling_tps
 
 
-def sentences(curves: Curves, runs: Sequence[Standing]) -> Iterator[str]:
+def sentences(curves: Curves, runs: Sequence[Standing], wanted: Sequence[int] = (), room: int = 0) -> Iterator[str]:
+    """`wanted`: contexts that were to be measured. `room`: tokens that the model has room for."""
     yield f"Memory gives {curves.bandwidth / GB:,.1f} GB a second to a product with one row."
     yield (
         f"A token reads {curves.weight_bytes / GB:.3f} GB of weights, and {curves.row_bytes / 1000:.1f} kB of cache "
@@ -36,6 +37,10 @@ def sentences(curves: Curves, runs: Sequence[Standing]) -> Iterator[str]:
             f"Behind {context:,} tokens plain decoding can make {ceiling:,.1f} tokens a second at most; "
             f"one forward at a time makes {plain:,.1f} ({plain / ceiling:.0%} of it)."
         )
+    for context in wanted:
+        if context not in curves.contexts:
+            why = f"the model ends at {room:,}" if context >= room else "there was too little room or time"
+            yield f"Behind {context:,} tokens nothing was measured: {why}."
     for run in runs:
         place = "above" if run.share > 1 else "of"
         share = f"{run.share:.2f}×" if run.share > 1 else f"{run.share:.0%}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slipstream.prompt.lenient import JsonStream
+from slipstream.prompt.parts import PartWriter
 from slipstream.prompt.signature import ANY, Kinds, Signature, fit
 from slipstream.prompt.strings import JSON, Dialect
 from slipstream.prompt.tape import Status, Tape
@@ -96,6 +97,40 @@ class Arguments:
             self._out += [text[:at], fit(value, self._kinds), text[at + len(value) :]]
         self._value = self._held = None
         self._before = ""
+
+
+def read_arguments(arguments: Arguments, signature: Signature, tape: Tape, out: PartWriter) -> Status | None:
+    """Reads a call's arguments and writes them as far as they are certain; the call begins with the first of them.
+
+    None: they are complete. DONE: they were cut, with the text. FAILED: they are no arguments.
+    """
+    status = arguments.read(tape)
+    if not arguments.is_certain:
+        return Status.MORE if status is Status.MORE else Status.FAILED
+    if not out.is_open:
+        out.begin(signature.name)
+    out.arguments(arguments.take())
+    if status is Status.MORE:
+        return status
+    return Status.DONE if status is Status.STUCK and close(arguments, tape, out) else None
+
+
+def close(arguments: Arguments, tape: Tape, out: PartWriter) -> bool:
+    """Writes what is missing where arguments do not go on. Whether they were cut, with the text."""
+    arguments.close()
+    is_cut = tape.ended and tape.cut
+    if is_cut:
+        cut(arguments.take(), tape, out)
+    else:
+        out.arguments(arguments.take())
+    return is_cut
+
+
+def cut(missing: str, tape: Tape, out: PartWriter) -> None:
+    """The text ends within a call. `missing`: at the end of its arguments."""
+    tape.pos = len(tape.text)
+    out.cut(missing, tape.recorded())
+    tape.mark()
 
 
 def whole(value_json: str, signature: Signature) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from slipstream.prompt.arguments import Arguments, whole
+from slipstream.prompt.arguments import Arguments, close, whole
 from slipstream.prompt.lenient import JsonStream
 from slipstream.prompt.parts import PartWriter
 from slipstream.prompt.signature import Signature, Tools
@@ -142,7 +142,7 @@ class _Envelope:
         if self._arguments is not None or out.is_open:
             was_open = out.is_open
             if was_open and self._arguments is not None and not self._is_complete:
-                self._close(self._arguments, tape, out)
+                close(self._arguments, tape, out)
             return was_open
         is_clear = bool(self._early) or not (self._is_bare or self._has_strange_keys)  # that it has no arguments
         is_cut = status is Status.STUCK and tape.ended and tape.cut
@@ -151,15 +151,6 @@ class _Envelope:
         has_all = status is Status.DONE or (tape.is_empty and bool(self._early))
         is_ended = has_all or bool(marker_at(tape.text, tape.pos, self._stops))
         return is_ended and self._give(self._early or "{}", out)
-
-    def _close(self, arguments: Arguments, tape: Tape, out: PartWriter) -> None:
-        arguments.close()
-        if tape.ended and tape.cut:
-            tape.pos = len(tape.text)
-            out.cut(arguments.take(), tape.recorded())
-            tape.mark()
-        else:
-            out.arguments(arguments.take())
 
     def _read_object(self, tape: Tape, out: PartWriter) -> Status:
         status = self._objects[-1].read(tape)

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from slipstream.prompt.arguments import Arguments, whole
+from slipstream.prompt.arguments import Arguments, read_arguments, whole
 from slipstream.prompt.calls_json import JsonCalls
 from slipstream.prompt.opening import may_open, read_opening
 from slipstream.prompt.parts import PartWriter
@@ -93,26 +93,11 @@ class NamedCalls:
         return None
 
     def _read_arguments(self, arguments: Arguments, tape: Tape, out: PartWriter) -> Status | None:
-        status = arguments.read(tape)
-        if not arguments.is_certain:
-            return Status.MORE if status is Status.MORE else Status.FAILED
         assert self._signature is not None
-        if not out.is_open:
-            out.begin(self._signature.name)
-        out.arguments(arguments.take())
-        if status is Status.MORE:
-            return status
-        self._arguments = None
-        if status is Status.STUCK:
-            arguments.close()
-            if tape.ended and tape.cut:
-                tape.pos = len(tape.text)
-                out.cut(arguments.take(), tape.recorded())
-                tape.mark()
-                return Status.DONE
-            out.arguments(arguments.take())
-        self._is_between = True
-        return None
+        if (status := read_arguments(arguments, self._signature, tape, out)) is None:
+            self._arguments = None
+            self._is_between = True
+        return status
 
     def _read_between(self, tape: Tape, out: PartWriter) -> Status | None:
         text = tape.text

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from slipstream.prompt.arguments import Arguments
+from slipstream.prompt.arguments import Arguments, cut, read_arguments
 from slipstream.prompt.opening import TAG_LIMIT, may_open, read_opening
 from slipstream.prompt.parts import PartWriter
 from slipstream.prompt.signature import STRING, Kinds, Signature, Tools, coerce
@@ -161,16 +161,11 @@ class XmlCalls:
         if tape.ended:  # what is left can only be half a tag
             tape.pos = len(tape.text)
             if tape.cut:
-                return self._cut("}", tape, out)
+                cut("}", tape, out)
+                return Status.DONE
         out.arguments("}")
         self._is_between = True
         return None
-
-    def _cut(self, missing: str, tape: Tape, out: PartWriter) -> Status:
-        tape.pos = len(tape.text)
-        out.cut(missing, tape.recorded())
-        tape.mark()
-        return Status.DONE
 
     def _read_value(self, value: _Value, tape: Tape, out: PartWriter) -> Status | None:
         status = value.read(tape)
@@ -178,31 +173,18 @@ class XmlCalls:
         if status is Status.MORE:
             return status
         if status is Status.STUCK and tape.cut:
-            missing = value.close()
-            return self._cut(missing + "}", tape, out)
+            cut(value.close() + "}", tape, out)
+            return Status.DONE
         out.arguments(value.close())
         self._value = None
         return None
 
     def _read_json(self, arguments: Arguments, tape: Tape, out: PartWriter) -> Status | None:
-        status = arguments.read(tape)
-        if status is Status.MORE and not arguments.is_certain:
-            return status
-        if not arguments.is_certain:
-            return Status.FAILED
         assert self._signature is not None
-        self._begin(self._signature, out)
-        out.arguments(arguments.take())
-        if status is Status.MORE:
-            return status
-        self._json = None
-        if status is Status.STUCK:
-            arguments.close()
-            if tape.ended and tape.cut:
-                return self._cut(arguments.take(), tape, out)
-            out.arguments(arguments.take())
-        self._is_between = True
-        return None
+        if (status := read_arguments(arguments, self._signature, tape, out)) is None:
+            self._json = None
+            self._is_between = True
+        return status
 
     def _read_between(self, tape: Tape, out: PartWriter) -> Status | None:
         """Behind a call: the wrapper's end, another call in the wrapper, or neither."""

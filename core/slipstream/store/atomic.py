@@ -83,6 +83,21 @@ def exclusive(lock: Path) -> Generator[None]:
         yield
 
 
+@contextmanager
+def alone(lock: Path) -> Generator[bool]:
+    """Whether no other process (or thread) has it; if so, held while the block runs. Released as `exclusive` is."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:  # a network disk that cannot lock: then nobody is kept out
+            pass
+        yield True
+
+
 def _sibling(final: Path, suffix: str) -> Path:
     return final.with_name(f".{final.name}.{secrets.token_hex(8)}{suffix}")
 

@@ -55,7 +55,7 @@ def read(key: str, parts: Mapping[Mode, str] | None = None, *, power: str | None
     A file that cannot be read is as if it were not there.
     """
     power = power or machine.power()
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         stored: Any = json.loads(_file(key).read_text("utf-8"))  # Any: the file may say anything
         found: Any = stored["states"][power] if stored["format"] == FORMAT else None
         if found is None:
@@ -67,6 +67,8 @@ def read(key: str, parts: Mapping[Mode, str] | None = None, *, power: str | None
             if table and (wanted is None or part in wanted)
         }
         numbers = {name: kind(found[name]) for name, kind in _NUMBERS.items()}
+        if not all(0 <= number < math.inf for number in numbers.values()):
+            return None
         curves = Curves(_table(found["target"]), drafters, _table(found["prefill"]), **numbers)
         return Measured(curves, power, float(found["at_s"])) if curves.target else None
     return None

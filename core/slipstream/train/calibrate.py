@@ -14,12 +14,13 @@ def temperatures(confidence: Any, prefix: Any, possible: Any) -> tuple[float, ..
     """One after the other: each makes the chance of the whole prefix, up to its position, agree with what happened.
 
     `confidence` [blocks, predictions] before the sigmoid; `prefix` [blocks]: drafts right before the first wrong one;
-    `possible` [blocks]: drafts that could be right.
+    `possible` [blocks]: drafts that could be right. Blocks whose confidence is no number are left out.
     """
     chosen: list[float] = []
     before = np.ones(len(confidence))
+    is_told = np.isfinite(confidence).all(axis=1)
     for position in range(confidence.shape[1]):
-        counts = possible > position
+        counts = (possible > position) & is_told
         happened = (prefix > position)[counts]
         if not counts.any():
             chosen.append(1.0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ from typing import Any
 import mlx.core as mx
 
 from slipstream.errors import InvalidRequest, ModelIncomplete, reason
-from slipstream.store.atomic import atomic_folder, recover
+from slipstream.store.atomic import alone, atomic_folder, recover
 from slipstream.train.optimiser import Tree
 from slipstream.train.saving import save
 
 STATE = "state.json"
+LOCK = ".lock"
 PARTS = ("parameters", "optimiser", "average")
 
 
@@ -26,6 +28,21 @@ class Checkpoint:
     optimiser: Tree
     average: Tree
     state: dict[str, Any]  # step, place in the data, time spent, and the recipe
+
+
+@contextmanager
+def claimed(folder: Path) -> Generator[None]:
+    """A run's folder is this process's alone until the block ends. Raises InvalidRequest when it is another's.
+
+    Two runs in one folder would go on from each other's weights.
+    """
+    with alone(folder / LOCK) as is_free:
+        if not is_free:
+            raise InvalidRequest(
+                f"another training is at work in {folder}; wait for its end, stop it, or give another --run folder",
+                folder=str(folder),
+            )
+        yield
 
 
 class Checkpoints:

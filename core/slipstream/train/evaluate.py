@@ -5,6 +5,7 @@ And whether its confidences come true.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -127,7 +128,8 @@ class Kept:
 
 
 def calibration(promises: Sequence[Promise]) -> list[Kept]:
-    """Whether confidences come true, position by position."""
+    """Whether confidences come true, position by position. Rounds in which one is no number are left out."""
+    promises = [promise for promise in promises if all(map(math.isfinite, promise[0]))]
     out: list[Kept] = []
     for position in range(max((len(confidences) for confidences, _ in promises), default=0)):
         reached = [(confidences, kept) for confidences, kept in promises if len(confidences) > position]

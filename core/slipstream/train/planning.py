@@ -5,7 +5,7 @@ Standard library alone, so that the window may ask too. Estimates say what was a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,6 +70,7 @@ class Estimate:
     per_round: float
     gain: float  # times plain decoding
     reason: str  # why not, where the gain is too small; else empty
+    gains: tuple[float, ...] = ()  # by each measurement of the costs; none: they were not measured
 
     @property
     def is_worth_it(self) -> bool:
@@ -215,6 +216,36 @@ def _verify_s(size: Size, machine: Machine, plain_s: float) -> float:
     if size.is_sparse:
         return plain_s * min(1 + 0.25 * PROPOSALS, size.parameters / size.active)
     return plain_s * 1.25
+
+
+def estimate_measured(
+    size: Size,
+    machine: Machine,
+    costs: Sequence[tuple[float, float]],
+    *,
+    conversations: int,
+    minutes: float | None = None,
+    layers: int | None = None,
+    proposals: int | None = None,
+) -> Estimate:
+    """The same by measured seconds of a forward of one token and of one more than are drafted.
+
+    The least of each chooses, since whatever disturbs only adds time; what each pair alone would promise is noted.
+    """
+    plain_s, verify_s = (min(each) for each in zip(*costs, strict=True))
+    chosen = estimate(
+        size,
+        measured(machine, plain_s, verify_s),
+        conversations=conversations,
+        minutes=minutes,
+        layers=layers,
+        proposals=proposals,
+    )
+    gains = tuple(
+        _of(size, measured(machine, *each), chosen.layers, chosen.proposals, conversations, minutes).gain
+        for each in costs
+    )
+    return replace(chosen, gains=gains)
 
 
 def measured(machine: Machine, plain_s: float, verify_s: float) -> Machine:
