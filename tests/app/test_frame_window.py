@@ -77,7 +77,7 @@ def test_geometry_and_place_are_kept(qtbot: QtBot, shell: Shell, tmp_path: Path)
     shell.window.go("models")
     shell.window.toggle_sidebar()
     shell.quit()
-    again = Session(lambda _: FakeEngine())
+    again = Session(lambda *_: FakeEngine())
     context = make_context(again, Settings(tmp_path / "settings.ini"), tmp_path / "again")
     second = Shell(context, tmp_path / "log")
     assert second.window.height() == 640  # the test screen is too small for the width

@@ -116,7 +116,7 @@ class Studio:
     def __init__(self, folder: Path) -> None:
         info = replace(INFO, name="Qwen3.8 27B 4-bit", context=32768, quantisation="4-bit group 64", dtype="bfloat16")
         info = replace(info, drafters=(Mode.DSPARK, Mode.DFLASH))
-        self.session = Session(lambda _: FakeEngine(script, info))
+        self.session = Session(lambda *_: FakeEngine(script, info))
         context = make_context(self.session, Settings(folder / "settings.ini"), folder)
         context.settings.set("server/port", free_port())
         context.settings.remember("recent_pairs", "[]")

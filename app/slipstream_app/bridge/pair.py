@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipstream.engine.costs import Costs
-from slipstream.events import Event
+from slipstream.events import Event, Report
 from slipstream.jobs import Job
 from slipstream.service import Engine
 
@@ -58,10 +58,10 @@ def made_choice(title: str, model: str | None, drafter: Path, kind: str = "DSpar
     return PairChoice(f"{title} + own {kind}", model, (str(drafter),))
 
 
-def open_choice(choice: PairChoice, desk: CacheDesk | None = None) -> Engine:
+def open_choice(choice: PairChoice, report: Report | None = None, desk: CacheDesk | None = None) -> Engine:
     """Load a pair. On the engine's thread, which is the first to import MLX. Raises SlipstreamError.
 
-    `desk`: where others find the engine's prefix cache.
+    `report`: told of each piece that was read. `desk`: where others find the engine's prefix cache.
     """
     import argparse
 
@@ -80,7 +80,7 @@ def open_choice(choice: PairChoice, desk: CacheDesk | None = None) -> Engine:
     if choice.drafters is not None:
         for name in choice.drafters or ("none",):
             words += ["--drafter", name]
-    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH, Mode.MTP), cache_limits(), desk)
+    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH, Mode.MTP), cache_limits(), desk, report)
     return engine if choice.context is None else _Shortened(engine, choice.context)
 
 

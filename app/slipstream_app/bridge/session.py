@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QThread, Slot
 
 from slipstream.errors import EngineFaulted, ModelNotFound
-from slipstream.events import Empty, Event, Faulted, Loading, Ready, Status, Working
+from slipstream.events import Empty, Event, Faulted, Loading, Ready, Report, Status, Working
 from slipstream.jobs import Job
 from slipstream.service import Engine
 from slipstream.types import ModelInfo, Request
@@ -150,12 +150,12 @@ class Session(QObject):
         if self._inbox is not None:
             self._inbox.close()
 
-    def _open_choice(self, choice: PairChoice) -> Engine:
+    def _open_choice(self, choice: PairChoice, report: Report) -> Engine:
         """On the engine's thread: what it imports takes too long for the window's."""
         from slipstream.store.reuse import CacheDesk
 
         self.prompts = self.prompts or CacheDesk()
-        return open_choice(choice, self.prompts)
+        return open_choice(choice, report, self.prompts)
 
     def _note(self, status: Status) -> None:
         """On the engine's thread."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Slot
 
 from slipstream.engine.costs import Costs
-from slipstream.events import Empty, Status
+from slipstream.events import Empty, Report, Status
 from slipstream.jobs import Inbox, cancelled_before_start
 from slipstream.service import Engine, serve
 from slipstream_app.bridge.pair import PairChoice, costs_of
 
-OpenPair = Callable[[PairChoice], Engine]
+OpenPair = Callable[[PairChoice, Report], Engine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class EngineWorker(QObject):
         while (wish := self._wishes.get()) is not None:
             choice, inbox = wish.choice, wish.inbox
             if not inbox.is_closed:
-                serve(inbox, lambda choice=choice: self._open(choice), self._emit, name=choice.title)
+                serve(inbox, lambda report, choice=choice: self._open(choice, report), self._emit, name=choice.title)
                 self.costs = None
             while (job := inbox.get(wait=False)) is not None:  # taken back before it was loaded
                 job.sink(cancelled_before_start(job))
             if self._wishes.empty():
                 self._emit(Empty())
 
-    def _open(self, choice: PairChoice) -> Engine:
-        engine = self._open_pair(choice)
+    def _open(self, choice: PairChoice, report: Report) -> Engine:
+        engine = self._open_pair(choice, report)
         self.costs = costs_of(engine)
         return engine

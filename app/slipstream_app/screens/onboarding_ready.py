@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from slipstream.events import Event, Faulted, Loading, Ready, Status, Working
 from slipstream.types import Mode
 from slipstream_app.models.calibrating import Phase
 from slipstream_app.models.self_test import SelfTest
+from slipstream_app.models.sizes import part_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.theme import S
+from slipstream_app.widgets.load_bar import LoadBar
 from slipstream_app.widgets.panel import unbroken, wrapped
 
 
@@ -23,9 +25,9 @@ class ReadyCard(QWidget):
         self.test: SelfTest | None = None
         self._is_calibrating = False
         self.state = QLabel(wordWrap=True)
-        self.bar = QProgressBar(textVisible=False)
-        self.bar.setRange(0, 0)
-        self.bar.setAccessibleName(self.tr("Loading"))
+        self.bar = LoadBar()
+        self.cancel = QPushButton(self.tr("Cancel"))
+        self.cancel.setAccessibleName(self.tr("Cancel loading"))
         self.result = QLabel(wordWrap=True)
         self.result.setTextFormat(Qt.TextFormat.PlainText)
         self.costs = wrapped(app.theme, "", "muted")
@@ -33,8 +35,8 @@ class ReadyCard(QWidget):
         self.skip = QPushButton(self.tr("Skip, measure later"))
         row = QHBoxLayout()
         row.setSpacing(S)
-        row.addWidget(self.measure)
-        row.addWidget(self.skip)
+        for one in (self.cancel, self.measure, self.skip):
+            row.addWidget(one)
         row.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -45,6 +47,7 @@ class ReadyCard(QWidget):
         column.addLayout(row)
         self.measure.clicked.connect(self.run_test)
         self.skip.clicked.connect(self._on_skip)
+        self.cancel.clicked.connect(app.session.unload)
         app.bus.status_changed.connect(self._on_status)
         app.bus.said.connect(self._on_said)
         app.calibrating.changed.connect(self._on_calibrating)
@@ -116,6 +119,8 @@ class ReadyCard(QWidget):
     @Slot(object)
     def _on_status(self, status: Status) -> None:
         match status:
+            case Loading(name, done, total) if total:
+                self.state.setText(self.tr("Loading {0}: {1}").format(name, part_text(done, total)))
             case Loading(name):
                 self.state.setText(self.tr("Loading {0}…").format(name))
             case Ready(info) | Working(info):
@@ -124,7 +129,8 @@ class ReadyCard(QWidget):
                 self.state.setText(error.message)
             case _:
                 self.state.setText(self.tr("No model is loaded yet."))
-        self.bar.setVisible(isinstance(status, Loading))
+        self.bar.show_status(status)
+        self.cancel.setVisible(isinstance(status, Loading))
         self._tend()
 
     def _tend(self) -> None:

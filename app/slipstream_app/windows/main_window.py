@@ -77,6 +77,7 @@ class MainWindow(QMainWindow):
         self.toolbar = Toolbar(theme)
         self.pill, self.stop, self.search = self.toolbar.pill, self.toolbar.stop, self.toolbar.search
         self.stop.clicked.connect(self._on_stop)
+        self.toolbar.cancel.clicked.connect(app.session.unload)
         self.search.clicked.connect(self._on_find)
         self.pill.clicked.connect(self.open_popover)
         self.popover = Popover(theme, self._offers, self)

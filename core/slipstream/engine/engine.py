@@ -24,11 +24,12 @@ from slipstream.engine.identity import drafter_part, target_identity
 from slipstream.engine.kept import Keeper, MlxArrays
 from slipstream.engine.load import Precision
 from slipstream.engine.pace import Pace
+from slipstream.engine.pieces import Progress
 from slipstream.engine.planner import Drafters, plan, usual
 from slipstream.engine.policy import Policy
 from slipstream.engine.round import GRAMMAR, Decoding
 from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady, UnsupportedModel, WontFit
-from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Timings
+from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Report, Timings
 from slipstream.jobs import Job
 from slipstream.models import buffers
 from slipstream.models.target import Target
@@ -294,16 +295,20 @@ def release() -> None:
     mx.clear_streams()
 
 
-def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk | None = None) -> MlxEngine:
+def open_engine(
+    pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk | None = None, report: Report | None = None
+) -> MlxEngine:
     """Load a pair. Raises the errors of `load_target` and `load_drafter`, and WontFit.
 
-    `limits`: of the prefix cache; None for none. `desk`: where others find it.
+    `limits`: of the prefix cache; None for none. `desk`: where others find it. `report`: told of each piece that was
+    read; what it raises ends the load.
     """
     began = time.monotonic()
     pair = _with_own_heads(pair)
     limit = _check_room(pair) if pair.guard_memory else None
     buffers.bound()
-    target = load.load_target(pair.target, pair.precision, trust_code=pair.trust_code)
+    progress = None if report is None else Progress(report, pair.drafters, pair.target)
+    target = load.load_target(pair.target, pair.precision, trust_code=pair.trust_code, progress=progress)
     tokeniser = Tokeniser(pair.target)
     sample = tokeniser.encode(Text(self_test.TEXT)) if pair.drafters else []
     drafters: dict[Mode, Drafter] = {}
@@ -311,6 +316,8 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
     for path in pair.drafters:
         try:
             drafter = load.load_drafter(path, target, pair.precision, sample=sample, beside=pair.target)
+            if progress is not None:
+                progress.read_drafter(path)
         except (UnsupportedModel, PairMismatch) as error:
             if not pair.own_heads or path != pair.target:
                 raise
