@@ -15,6 +15,7 @@ from slipstream.jobs import Job
 from slipstream.service import Engine
 
 if TYPE_CHECKING:
+    from slipstream.engine.held import Ledger
     from slipstream.store.reuse import CacheDesk
 
 SAFE_CONTEXT = 4096  # tokens, in safe mode
@@ -100,6 +101,11 @@ def costs_of(engine: Engine) -> Costs | None:
     return costs if isinstance(costs, Costs) else None
 
 
+def ledger_of(engine: Engine) -> Ledger | None:
+    """What an engine counts of its memory; None where it counts nothing."""
+    return getattr(engine, "ledger", None)
+
+
 class _Shortened:
     """An engine that takes fewer tokens than its model could."""
 
@@ -107,6 +113,7 @@ class _Shortened:
         self._engine = engine
         self.info = replace(engine.info, context=min(context, engine.info.context))
         self.costs = costs_of(engine)
+        self.ledger = ledger_of(engine)
         self.rest = engine.rest
         self.close = engine.close
 

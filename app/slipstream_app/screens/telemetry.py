@@ -235,7 +235,7 @@ class TelemetryScreen(Screen):
         rounds = list(self._telemetry.rounds(chosen))[-SHOWN_ROUNDS:]
         self._show_rounds(figures, rounds)
         self.verdict.judge(figures, self._telemetry.plain_tps)
-        self.costs.show_points(self.app.session.costs)
+        self.costs.show_points(self.app.session.costs, self.app.session.depth)
         self.memory.refresh()
 
     def _state_words(self) -> str:
