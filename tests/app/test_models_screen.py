@@ -65,7 +65,7 @@ def test_before_the_answer_it_looks(screen: ModelsScreen) -> None:
 
 def test_pairs_are_listed_with_their_fit_in_words(qtbot: QtBot, screen: ModelsScreen) -> None:
     visit(qtbot, screen)
-    assert screen.table.rowCount() == 4
+    assert screen.table.rowCount() == 5
     assert cell(screen, "qwen", PEAK) == "fits, 23.1 GB / 36.0 GB"
     assert cell(screen, "qwen", STATE) == "Ready"
     assert cell(screen, "gemma", STATE) == "Drafter missing"

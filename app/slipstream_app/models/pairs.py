@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from slipstream.store.candidate import Candidate
+from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.models.sizes import size_text
 
@@ -41,6 +42,16 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class Half:
+    """A model or a drafter that is on this machine."""
+
+    name: str
+    folder: Path
+    files: tuple[tuple[str, int], ...]  # names in the folder, and bytes
+    licence: str = ""  # as its files or the catalogue say; empty: neither does
+
+
+@dataclass(frozen=True, slots=True)
 class PairRow:
     """A pair as it is on disk now, or as it could be had."""
 
@@ -52,8 +63,12 @@ class PairRow:
     context: int | None  # the model's own limit
     missing: tuple[Missing, ...] = ()
     problem: str = ""  # why it cannot be used, in a sentence with what to do
-    facts: tuple[str, ...] = ()  # licence, folder, where its figures come from
+    facts: tuple[str, ...] = ()  # where its figures come from, and what else there is to know
+    place: str = ""  # where it was found, in words: "Hugging Face cache"
     folder: Path | None = None
+    halves: tuple[Half, ...] = ()  # what is here of it, the model first
+    licence: str = ""  # of one that is not here
+    modes: tuple[Mode, ...] = ()  # who drafts in it
     is_removable: bool = False
     is_made_here: bool = False  # its drafter was trained on this machine
 
@@ -211,6 +226,10 @@ class PairTable(QAbstractTableModel):
     def number_of(self, key: str) -> int | None:
         return next((number for number, row in enumerate(self._rows) if row.key == key), None)
 
+    def number_with(self, choice: PairChoice) -> int | None:
+        """Of the row that this choice loads."""
+        return next((number for number, row in enumerate(self._rows) if row.choice == choice), None)
+
     def fit_of(self, row: PairRow) -> PairFit | None:
         return self._seen.fits.get(row.key)
 
@@ -260,7 +279,14 @@ class PairTable(QAbstractTableModel):
         return all(word in text for word in self._words)
 
     def is_loaded(self, row: PairRow) -> bool:
-        return self._seen.loaded is not None and self._seen.loaded == row.choice
+        """Also without its drafter: then it is the first of the pairs with this model."""
+        loaded = self._seen.loaded
+        if loaded is None or loaded == row.choice:
+            return loaded is not None
+        if loaded.drafters != () or any(one.choice == loaded for one in self._all):
+            return False
+        same = (one for one in self._all if one.shelf is Shelf.ON_MAC and one.choice.target == loaded.target)
+        return next(same, None) is row
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own default
         return 0 if parent.isValid() else len(self._rows)
@@ -333,7 +359,8 @@ class PairTable(QAbstractTableModel):
 
     def state_text(self, row: PairRow) -> str:
         if self.is_loaded(row):
-            return self.tr("Loaded")
+            is_whole = self._seen.loaded == row.choice
+            return self.tr("Loaded") if is_whole else self.tr("Loaded without drafter")
         if row.problem:
             return self.tr("Cannot be used")
         if not row.missing:

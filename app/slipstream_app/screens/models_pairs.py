@@ -10,6 +10,9 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QSlider, QSplitter, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
+from slipstream.types import Mode
+from slipstream_app.bridge.pair import PairChoice
+from slipstream_app.models.drafter_options import Value, of_loaded, of_row
 from slipstream_app.models.pairs import (
     CONTEXTS,
     DownloadState,
@@ -50,6 +53,7 @@ class ModelPairs(QSplitter):
         self._look_number = 0
         self._fit_number = 0
         self._is_filtered = False
+        self._drafter_of = ""  # key of the row whose drafters are shown
         self._fit_timer = QTimer(self, singleShot=True, interval=FIT_DELAY_MS)
         self._fit_timer.timeout.connect(self._ask_fits)
         self.table = PairTable(self)
@@ -61,6 +65,8 @@ class ModelPairs(QSplitter):
         self.setChildrenCollapsible(False)
         app.bus.status_changed.connect(self._on_status)
         app.keep_alive.changed.connect(self._on_keep_alive)
+        app.acceptances.changed.connect(self._show_drafters)
+        app.drafting.changed.connect(self._show_drafters)
         self.table.take_loaded(app.session.choice)
         self._on_context_words()
         self.show_row()
@@ -107,6 +113,7 @@ class ModelPairs(QSplitter):
         made.calibrate.clicked.connect(partial(self._app.navigator.go, "telemetry", "calibrate"))
         made.make.clicked.connect(self._on_make)
         made.delete.clicked.connect(self._on_delete)
+        made.drafters.chosen.connect(self._on_drafter)
         made.keep.chosen.connect(self._on_keep_chosen)
         made.removal.kept.connect(self._on_keep)
         made.removal.agreed.connect(self._on_remove)
@@ -222,7 +229,31 @@ class ModelPairs(QSplitter):
             is_loaded=self.table.is_loaded(row),
             can_get=any(not self._is_fetched(half.repo) for half in row.missing),
         )
+        self._show_drafters()
         self.details.keep.show_value(self._app.keep_alive.own(row.choice), self._app.keep_alive.usual)
+
+    @Slot()
+    def _show_drafters(self) -> None:
+        """Of the loaded pair, who drafts its next answers; of another, what it could be loaded with."""
+        row, app = self.chosen, self._app
+        loaded = app.session.choice
+        if row is None:
+            return
+        if loaded is not None and app.session.info is not None and self.table.is_loaded(row):
+            options, current = of_loaded(loaded, app.drafting, app.acceptances), app.drafting.active
+            self.details.drafters.show_options(options, current)
+        else:
+            options = of_row(row, self.table.everything, app.acceptances)
+            kept = self.details.drafters.value
+            is_kept = self._drafter_of == row.key and any(option.value == kept for option in options)
+            self.details.drafters.show_options(options, kept if is_kept else row.choice)
+        self._drafter_of = row.key
+
+    @Slot(object)
+    def _on_drafter(self, value: Value) -> None:
+        """Another choice of the loaded pair holds at once; of others, when it is loaded."""
+        if isinstance(value, Mode):
+            self._app.drafting.choose(value)
 
     @Slot()
     def _on_double(self, *_: object) -> None:
@@ -237,7 +268,11 @@ class ModelPairs(QSplitter):
         if self.table.is_loaded(row):
             self._app.session.unload()
         else:
-            self._app.session.load(row.choice)
+            wanted = self.details.drafters.value
+            choice = wanted if isinstance(wanted, PairChoice) else row.choice
+            self._app.session.load(choice)
+            if (number := self.table.number_with(choice)) is not None:
+                self.view.selectRow(number)  # another pair's drafter was chosen: that is the one to watch
 
     @Slot()
     def _on_get(self) -> None:
