@@ -102,6 +102,12 @@ class PairFit:
     limit_name: str = ""
     longest_context: int = 0
     loading: int = 0  # beside the weights, before there is a context
+    is_estimate: bool = False  # by what was published of it; the hub was not asked
+    lacks_drafter: bool = False  # whose size nobody published: it is not counted
+
+    @property
+    def is_known(self) -> bool:
+        return self.word is not FitWord.UNKNOWN
 
     @property
     def total(self) -> int:

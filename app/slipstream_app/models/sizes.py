@@ -20,6 +20,11 @@ def part_text(part: int, whole: int) -> str:
     return f"{part} / {whole} B"
 
 
+def context_text(tokens: int) -> str:
+    """32,768 is "32k", as people say it; rounded down."""
+    return f"{tokens // 1024}k" if tokens >= 1024 else str(tokens)
+
+
 def share_text(share: float | None) -> str:
     """0.714 is "71 %"; a dash for what there is nothing of."""
     return "–" if share is None else f"{share * 100:.0f}\N{NO-BREAK SPACE}%"

@@ -39,6 +39,7 @@ from slipstream_app.models.pairs import (
     RemovalPlan,
     Shelf,
 )
+from slipstream_app.models.suggest import target_bytes
 
 IN_TARGET = "in target"  # the packaging of heads that come with the model
 KINDS = {"dspark": "DSpark", "dflash": "DFlash", "dflash2": "DFlash 2", "mtp": "MTP"}
@@ -134,13 +135,19 @@ class CoreStore:
             return PairFit(FitWord.UNKNOWN)
         limit = self._limit = self._limit or memory.limit()
         context = min(context, row.context or context)
+        is_estimate = lacks_drafter = False
         if of.target is not None:
             folders = [local.folder_of(model) for model in of.drafters]
             if row.choice.drafters is None and heads.has(of.target.path):
                 folders.append(of.target.path)
             told = memory.fit(_numbers_of(of.target), folders, context=context, kv_bits=kv_bits, against=limit)
-        elif (remote := self._candidates.get(row.key)) is not None:
-            told = memory.fit(remote, context=context, kv_bits=kv_bits, against=limit)
+        elif (remote := self._candidates.get(row.key) or _published(row, of.entry)) is not None:
+            beside = of.drafter if of.drafter is not None and of.drafter.packaging != IN_TARGET else None
+            size = None if beside is None else beside.bytes
+            drafters = () if size is None else (candidate.of_config({}, size),)
+            told = memory.fit(remote, drafters, context=context, kv_bits=kv_bits, against=limit)
+            is_estimate = row.key not in self._candidates
+            lacks_drafter = beside is not None and size is None
         else:
             # Weights alone that are too large settle it; the rest is known when the hub was asked.
             is_hopeless = row.bytes is not None and limit.on_gpu and row.bytes > limit.bytes
@@ -149,19 +156,18 @@ class CoreStore:
             return PairFit(FitWord.TOO_LARGE, row.bytes, limit=limit.bytes, limit_name=limit.kind)
         if not told.is_known:
             return PairFit(FitWord.UNKNOWN)
-        drafter = told.drafter + told.drafter_kv
-        if of.target is None and of.drafter is not None:
-            drafter += of.drafter.bytes or 0
         return PairFit(
             WORDS[told.verdict],
             told.target,
-            drafter,
+            told.drafter + told.drafter_kv,
             told.kv,
             told.working,
             limit.bytes,
             limit.kind,
             told.longest_context,
             told.loading,
+            is_estimate,
+            lacks_drafter,
         )
 
     def look_up(self, row: PairRow) -> None:
@@ -338,6 +344,12 @@ def _suggestion(entry: TargetEntry, drafters: Sequence[LocalModel]) -> tuple[Pai
         modes=(MODES[best.kind],) if best is not None else (),
     )
     return row, _Halves(None, (), entry, best)
+
+
+def _published(row: PairRow, entry: TargetEntry | None) -> candidate.Candidate | None:
+    """Of a pair that is not here, as far as the catalogue knows it; nobody is asked."""
+    config, stored = None if entry is None else entry.config(row.bits), target_bytes(row)
+    return None if config is None or stored is None else candidate.of_config(config, stored)
 
 
 def _numbers_of(model: LocalModel) -> candidate.Candidate:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from slipstream_app.models.pairs import PairRow, Shelf
+from slipstream_app.models.pairs import CONTEXTS, PairFit, PairRow, Shelf
 
 ROOM = 0.8  # of the memory for models that weights may take: the rest is the context's and the system's
 MIDDLE = 0.5
@@ -54,10 +54,16 @@ def found_here(rows: Sequence[PairRow]) -> list[PairRow]:
     return ready[:FOUND]
 
 
-def suggested(rows: Sequence[PairRow], memory: int) -> list[Suggestion]:
-    """At most three: the smallest, one that leaves room, and the largest that fits. `memory`: bytes for models."""
+def suggested(rows: Sequence[PairRow], fits: Mapping[str, PairFit], memory: int) -> list[Suggestion]:
+    """At most three: the smallest, one that leaves room, and the largest that fits. `memory`: bytes for models.
+
+    `fits`: by the rows' keys, as far as they could be worked out. Pairs of which that is known go first.
+    """
     sized = [(row, size) for row in rows if row.shelf is Shelf.SUGGESTED and (size := estimate(row)) is not None]
     fitting = sorted(((row, size) for row, size in sized if size <= ROOM * memory), key=lambda pair: pair[1])
+    known = [(row, size) for row, size in fitting if (fit := fits.get(row.key)) is not None and fit.is_known]
+    if known:
+        fitting = [(row, size) for row, size in known if fits[row.key].longest_context >= CONTEXTS[0]]
     if not fitting:
         return []
     middle = min(fitting, key=lambda pair: abs(pair[1] - MIDDLE * memory))
@@ -74,9 +80,16 @@ def estimate(row: PairRow) -> int | None:
     """Bytes of a pair that is not here: as published, else from the parameters and bits in its name."""
     if row.bytes is not None:
         return row.bytes
+    target = target_bytes(row)
+    return None if target is None else target + sum(half.bytes or 0 for half in row.missing[1:])
+
+
+def target_bytes(row: PairRow) -> int | None:
+    """The same of its model alone."""
+    if row.missing and row.missing[0].bytes is not None:
+        return row.missing[0].bytes
     named = re.search(r"(\d+(?:\.\d+)?)B\b", row.title)
     bits = {"bf16": 16}.get(row.bits) or int(row.bits.partition("-")[0] or 0) if row.bits else 0
     if named is None or not bits:
         return None
-    drafters = sum(half.bytes or 0 for half in row.missing[1:])
-    return int(float(named[1]) * 1e9 * bits / 8 * OVERHEAD) + drafters
+    return int(float(named[1]) * 1e9 * bits / 8 * OVERHEAD)

@@ -95,8 +95,8 @@ class PairDetails(QScrollArea):
         is_too_large = fit is not None and fit.word is FitWord.TOO_LARGE
         set_role(self.get, "primary" if row.shelf is Shelf.SUGGESTED and not is_too_large else "")
         self.get.setEnabled(can_get)
-        is_unknown = fit is None or fit.word is FitWord.UNKNOWN
-        self.check.setVisible(row.shelf is Shelf.SUGGESTED and is_unknown)
+        is_unsure = fit is None or fit.word is FitWord.UNKNOWN or fit.is_estimate
+        self.check.setVisible(row.shelf is Shelf.SUGGESTED and is_unsure)
         self.race.setVisible(is_loaded)
         self.calibrate.setVisible(is_loaded)
         self.keep.setVisible(can_load)
@@ -158,6 +158,12 @@ class PairDetails(QScrollArea):
                 if fit.longest_context >= CONTEXTS[0]:
                     words += " " + self.tr("It fits up to {0} tokens.").format(f"{fit.longest_context:,}")
                 self.fit_words.say(words, "bad")
+        if fit.is_estimate:
+            words = self.tr("Worked out from what was published of it; checking asks the hub for its exact size.")
+            self.fit_words.say(f"{self.fit_words.text()} {words}")
+        if fit.lacks_drafter:
+            words = self.tr("Its drafter is not counted: nobody published how large that is.")
+            self.fit_words.say(f"{self.fit_words.text()} {words}")
 
 
 class FlowLayout(QLayout):
