@@ -53,3 +53,11 @@ def test_a_charts_points_are_those_measured_nearest() -> None:
 )
 def test_the_knee_is_where_checking_becomes_dear(line: dict[int, float], knee: int | None) -> None:
     assert Curves({0: line} if line else {}).knee() == knee
+
+
+def test_what_plain_decoding_uses_of_the_bandwidth() -> None:
+    curves = Curves({0: {1: 20.0}}, bandwidth=100e9, weight_bytes=10**9)  # at best 10 ms
+    assert curves.bandwidth_share() == pytest.approx(0.5)
+    assert Curves({0: {1: 5.0}}, bandwidth=100e9, weight_bytes=10**9).bandwidth_share() == 1.0, "noise"
+    assert Curves({0: {1: 20.0}}).bandwidth_share() is None
+    assert Curves().bandwidth_share() is None

@@ -38,6 +38,14 @@ class Curves:
         read_bytes = self.weight_bytes + context * self.row_bytes
         return self.bandwidth / read_bytes if read_bytes else 0.0
 
+    def bandwidth_share(self) -> float | None:
+        """Of the measured bandwidth, what plain decoding uses with a short context. None: not measured."""
+        if not self.target:
+            return None
+        context = min(self.target)
+        ceiling, plain_ms = self.ceiling_tps(context), self.verify_ms(1, context)
+        return min(1.0, 1000 / plain_ms / ceiling) if ceiling and plain_ms else None
+
     def chunk(self, most_ms: float) -> int | None:
         """The longest measured prefill chunk that takes no longer, else the shortest. None: none was measured."""
         if not self.prefill:

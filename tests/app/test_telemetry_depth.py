@@ -13,11 +13,13 @@ from slipstream.curves import Curves
 from slipstream.engine.costs import Costs, Depth
 from slipstream.engine.held import Held
 from slipstream_app.bridge.session import Session
+from slipstream_app.models.telemetry import Figures
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.telemetry import TelemetryScreen
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.memory_panel import MemoryPanel
 from slipstream_app.widgets.plots import CostChart
+from slipstream_app.widgets.speed_verdict import SpeedVerdict
 
 GB = 10**9
 BENT = Curves({0: {1: 10, 2: 10.2, 4: 10.6, 7: 11, 8: 16, 12: 26, 16: 36}}, {"dspark": {0: {7: 2.0}}})
@@ -115,3 +117,18 @@ def test_the_bar_names_weights_drafter_kv_cache_and_what_is_free(
     session._life.worker.ledger = engine.ledger  # pyright: ignore[reportAttributeAccessIssue]
     panel.refresh()
     assert parts(panel)["KV of running answers"] == 0
+
+
+@pytest.mark.parametrize(
+    ("ms", "words"),
+    [(12.5, "Bandwidth-bound: plain decoding uses 80"), (40.0, "Not bandwidth-bound: plain decoding uses 25")],
+)
+def test_the_verdict_names_what_decoding_waits_for(qtbot: QtBot, theme: Theme, ms: float, words: str) -> None:
+    verdict = SpeedVerdict(theme)
+    qtbot.addWidget(verdict)
+    curves = Curves({0: {1: ms}}, bandwidth=100e9, weight_bytes=10**9)
+    verdict.judge(Figures(), None, curves)
+    rest = "\N{NO-BREAK SPACE}% of this machine's measured memory bandwidth."
+    assert verdict.words.text() == f"Nothing to judge yet. {words}{rest}"
+    verdict.judge(Figures(), None, Curves({0: {1: ms}}))
+    assert verdict.words.text() == "Nothing to judge yet.", "not measured, not said"

@@ -244,6 +244,8 @@ def test_what_the_self_test_measured_is_kept(qtbot: QtBot, screen: OnboardingScr
     screen.ready.measure.click()
     assert screen.ready.skip.isVisible()
     qtbot.waitUntil(lambda: screen.ready.test is None, timeout=10_000)
-    assert "Both answers are the same" in screen.ready.result.text()
+    assert "the answers are the same, token for token" in screen.ready.result.text()
+    assert "× as fast on code, " in screen.ready.result.text()
+    assert "× on prose" in screen.ready.result.text()
     qtbot.waitUntil(screen.ready.measure.isVisible, timeout=5000)  # calibrated too
     assert ready.speedups.best("a scripted model") is not None

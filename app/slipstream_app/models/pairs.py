@@ -17,6 +17,7 @@ from slipstream_app.models.sizes import size_text
 
 Index = QModelIndex | QPersistentModelIndex
 PAIR, BITS, DISK, PEAK, SPEED, KEEP, STATE = range(7)
+MUCH, WHOLE = 1.1, 3.0  # times the limit: from there on it is said, and in whole numbers
 CONTEXTS = tuple(2**power for power in range(12, 19))  # 4k to 256k
 
 
@@ -372,5 +373,13 @@ class PairTable(QAbstractTableModel):
         if not row.missing:
             return self.tr("Ready")
         if row.shelf is Shelf.ON_MAC:
-            return self.tr("Drafter missing")
+            size = sum(half.bytes or 0 for half in row.missing)
+            return self.tr("Drafter missing, {0}").format(size_text(size)) if size else self.tr("Drafter missing")
+        fit = self._seen.fits.get(row.key)
+        if fit is not None and fit.word is FitWord.TOO_LARGE and fit.total >= MUCH * fit.limit > 0:
+            return self.tr("Needs {0}× this machine's memory for models").format(_times(fit.total / fit.limit))
         return self.tr("Not downloaded")
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= WHOLE else f"{ratio:.1f}"

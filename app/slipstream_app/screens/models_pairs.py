@@ -30,7 +30,7 @@ from slipstream_app.theme import S
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.pair_details import PairDetails
 from slipstream_app.widgets.pair_table import PairView
-from slipstream_app.widgets.panel import Words, wrapped
+from slipstream_app.widgets.panel import Words, button, wrapped
 
 DEFAULT_CONTEXT = CONTEXTS.index(32768)
 FIT_DELAY_MS = 150  # after the slider's last move
@@ -39,6 +39,8 @@ FIT_DELAY_MS = 150  # after the slider's last move
 class ModelPairs(QSplitter):
     get_asked = Signal(object)  # PairRow, whose missing halves are wanted
     make_asked = Signal(object)  # PairRow, for whose model a drafter is wanted
+    suggested_asked = Signal()
+    folder_asked = Signal()
     unfinished_found = Signal(object)  # DownloadStates of earlier runs
 
     def __init__(
@@ -79,7 +81,17 @@ class ModelPairs(QSplitter):
         self.table.modelReset.connect(self._on_reset)
         self.view.hide()
         self.nothing = wrapped(theme, self.tr("Looking for models on this machine…"), "muted")
-        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom)
+        self.suggest = button(self.tr("See what is suggested"), "primary")
+        self.suggest.clicked.connect(self.suggested_asked)
+        self.add = button(self.tr("Add a folder…"))
+        self.add.clicked.connect(self.folder_asked)
+        ways = QHBoxLayout()
+        ways.addStretch(1)
+        for widget in (self.suggest, self.add):
+            widget.hide()
+            ways.addWidget(widget)
+        ways.addStretch(1)
         self.context = QSlider(Qt.Orientation.Horizontal)
         self.context.setRange(0, len(CONTEXTS) - 1)
         self.context.setValue(DEFAULT_CONTEXT)
@@ -100,7 +112,8 @@ class ModelPairs(QSplitter):
         column.setContentsMargins(0, 0, 0, 0)
         column.addLayout(row)
         column.addWidget(self.nothing, 1)
-        column.addWidget(self.view, 1)
+        column.addLayout(ways)
+        column.addWidget(self.view, 4)
         return made
 
     def _details(self) -> QWidget:
@@ -185,7 +198,9 @@ class ModelPairs(QSplitter):
             if not self._is_filtered:
                 words = self.tr("Nothing was found on this machine. Look under Suggested, or add a folder.")
             self.nothing.say(words)
-        else:
+        for way in (self.suggest, self.add):
+            way.setVisible(is_empty and not self._is_filtered)
+        if not is_empty:
             self.view.selectRow(0)
         self.show_row()
 

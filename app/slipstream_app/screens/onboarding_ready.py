@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 from slipstream.events import Event, Faulted, Loading, Ready, Status, Working
 from slipstream.types import Mode
 from slipstream_app.models.calibrating import Phase
-from slipstream_app.models.self_test import SelfTest
+from slipstream_app.models.self_test import Kind, SelfTest
 from slipstream_app.models.sizes import part_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.theme import S
@@ -55,9 +55,9 @@ class ReadyCard(QWidget):
 
     @Slot()
     def run_test(self) -> None:
-        """64 tokens plainly and 64 with drafts, by the same road as every answer; then a calibration."""
+        """64 tokens of each kind of text, plainly and with drafts, as every answer is made; then a calibration."""
         self.test = SelfTest(self._app.session)
-        self.result.setText(self.tr("Measuring: the same answer twice, plainly and with drafts…"))
+        self.result.setText(self.tr("Measuring: the same answers, plainly and with drafts…"))
         self.costs.say("")
         self._tend()
 
@@ -89,12 +89,13 @@ class ReadyCard(QWidget):
             return self.tr("It could not be measured: {0}").format(test.error)
         if test.speedup is None:
             return self.tr("Not measured.")
-        speed = self.tr("Measured here on code: {0}× as fast, {1} against {2} tok/s.").format(
-            f"{test.speedup:.1f}", f"{test.fast:.1f}", f"{test.plain:.1f}"
+        gained = test.speedups
+        speed = self.tr("Measured here: {0}× as fast on code, {1}× on prose; plain decoding has {2} tok/s.").format(
+            f"{gained[Kind.CODE]:.1f}", f"{gained[Kind.PROSE]:.1f}", f"{test.plain:.1f}"
         )
         if test.is_same:
-            return speed + " " + self.tr("Both answers are the same, token for token.")
-        return self.tr("The two answers differ. Run a race to see where and why.")
+            return speed + " " + self.tr("With and without drafts the answers are the same, token for token.")
+        return self.tr("The answers differ. Run a race to see where and why.")
 
     @Slot()
     def _on_calibrating(self) -> None:

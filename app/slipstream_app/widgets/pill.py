@@ -27,6 +27,7 @@ class Offer:
 
     choice: PairChoice
     detail: str = ""
+    dot: str = ""  # a colour of the theme: whether it fits
 
 
 class Pill(QPushButton):
@@ -130,7 +131,13 @@ class Popover(QFrame):
 
     def _find(self, _: str) -> list[Entry]:
         return [
-            Entry(offer.choice.title, partial(self.load_asked.emit, offer.choice), offer.detail, value=offer.choice)
+            Entry(
+                offer.choice.title,
+                partial(self.load_asked.emit, offer.choice),
+                offer.detail,
+                value=offer.choice,
+                dot=offer.dot,
+            )
             for offer in self._offers()
         ]
 
