@@ -76,7 +76,7 @@ def test_pairs_are_listed_with_their_fit_in_words(qtbot: QtBot, screen: ModelsSc
     screen.sections.choose(SUGGESTED)
     assert screen.table.rowCount() == 2
     assert cell(screen, "glm", PEAK).startswith("too large")
-    assert cell(screen, "glm", STATE) == "Needs 5× this machine's memory for models"
+    assert cell(screen, "glm", STATE) == "Needs 5× the memory here"
     assert cell(screen, "small", STATE) == "Not downloaded"
     assert cell(screen, "small", PEAK) == "unknown"
 

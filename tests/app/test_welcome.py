@@ -83,6 +83,13 @@ def test_what_is_known_to_fit_goes_first_and_what_has_no_room_for_a_context_is_l
     assert [one.row for one in suggested(ROWS, fits, 33 * GB)] == [ROWS[2], ROWS[1]]
 
 
+def test_near_the_middle_the_better_drafter_is_suggested() -> None:
+    better = replace(ROWS[2], key="better", published_speedup=2.7)
+    far = replace(ROWS[1], key="far", published_speedup=9.0)
+    rows = [ROWS[0], far, ROWS[2], better, ROWS[3]]
+    assert suggested(rows, {}, 33 * GB)[0].row is better
+
+
 def test_what_is_here_and_whole_is_offered_first() -> None:
     here = [
         PairRow("built in", BUILT_IN, Shelf.ON_MAC, "4-bit", GB, 8192),
@@ -147,7 +154,7 @@ def test_a_pair_that_is_not_here_leads_to_where_it_can_be_had(
         (
             PairFit(FitWord.FITS, longest_context=65536, lacks_drafter=True),
             65536,
-            "fits at 32k without its drafter, whose size is not known",
+            "fits at 32k (drafter not counted)",
         ),
     ],
 )

@@ -70,6 +70,7 @@ class PairRow:
     halves: tuple[Half, ...] = ()  # what is here of it, the model first
     licence: str = ""  # of one that is not here
     modes: tuple[Mode, ...] = ()  # who drafts in it
+    published_speedup: float | None = None  # against plain decoding, on somebody else's machine
     is_removable: bool = False
     is_made_here: bool = False  # its drafter was trained on this machine
 
@@ -377,7 +378,7 @@ class PairTable(QAbstractTableModel):
             return self.tr("Drafter missing, {0}").format(size_text(size)) if size else self.tr("Drafter missing")
         fit = self._seen.fits.get(row.key)
         if fit is not None and fit.word is FitWord.TOO_LARGE and fit.total >= MUCH * fit.limit > 0:
-            return self.tr("Needs {0}× this machine's memory for models").format(_times(fit.total / fit.limit))
+            return self.tr("Needs {0}× the memory here").format(_times(fit.total / fit.limit))
         return self.tr("Not downloaded")
 
 

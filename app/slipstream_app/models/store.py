@@ -342,6 +342,7 @@ def _suggestion(entry: TargetEntry, drafters: Sequence[LocalModel]) -> tuple[Pai
         facts=tuple(fact for fact in facts if fact),
         licence=entry.licence or "",
         modes=(MODES[best.kind],) if best is not None else (),
+        published_speedup=None if best is None else best.speedup,
     )
     return row, _Halves(None, (), entry, best)
 

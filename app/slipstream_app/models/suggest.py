@@ -11,6 +11,7 @@ from slipstream_app.models.pairs import CONTEXTS, PairFit, PairRow, Shelf
 
 ROOM = 0.8  # of the memory for models that weights may take: the rest is the context's and the system's
 MIDDLE = 0.5
+NEAR = 0.12
 OVERHEAD = 1.1  # of packed weights: scales, and parts that stay unpacked
 FOUND = 2  # pairs of this machine that are offered beside the built-in one
 
@@ -66,7 +67,8 @@ def suggested(rows: Sequence[PairRow], fits: Mapping[str, PairFit], memory: int)
         fitting = [(row, size) for row, size in known if fits[row.key].longest_context >= CONTEXTS[0]]
     if not fitting:
         return []
-    middle = min(fitting, key=lambda pair: abs(pair[1] - MIDDLE * memory))
+    between = fitting[1:-1] or fitting  # beside the smallest and the largest, where there are others
+    middle = max(between, key=lambda pair: _worth(pair[0], abs(pair[1] - MIDDLE * memory) / memory))
     chosen = {Size.BALANCED: middle, Size.FAST: fitting[0], Size.LARGE: fitting[-1]}
     out: list[Suggestion] = []
     for size, (row, count) in chosen.items():
@@ -74,6 +76,11 @@ def suggested(rows: Sequence[PairRow], fits: Mapping[str, PairFit], memory: int)
             found = download_of(row)
             out.append(Suggestion(row, size, count, found[1] if found is not None else Sure.ABOUT))
     return out
+
+
+def _worth(row: PairRow, off: float) -> tuple[float, float]:
+    """Near the middle what others measured of its drafter decides, further away how near it is."""
+    return (row.published_speedup or 1.0) if off <= NEAR else 0.0, -off
 
 
 def estimate(row: PairRow) -> int | None:

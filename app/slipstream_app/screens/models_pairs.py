@@ -81,7 +81,7 @@ class ModelPairs(QSplitter):
         self.table.modelReset.connect(self._on_reset)
         self.view.hide()
         self.nothing = wrapped(theme, self.tr("Looking for models on this machine…"), "muted")
-        self.nothing.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom)
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.suggest = button(self.tr("See what is suggested"), "primary")
         self.suggest.clicked.connect(self.suggested_asked)
         self.add = button(self.tr("Add a folder…"))
@@ -92,6 +92,12 @@ class ModelPairs(QSplitter):
             widget.hide()
             ways.addWidget(widget)
         ways.addStretch(1)
+        self._blank = QWidget()
+        middle = QVBoxLayout(self._blank)
+        middle.addStretch(1)
+        middle.addWidget(self.nothing)
+        middle.addLayout(ways)
+        middle.addStretch(1)
         self.context = QSlider(Qt.Orientation.Horizontal)
         self.context.setRange(0, len(CONTEXTS) - 1)
         self.context.setValue(DEFAULT_CONTEXT)
@@ -111,9 +117,8 @@ class ModelPairs(QSplitter):
         column = QVBoxLayout(made)
         column.setContentsMargins(0, 0, 0, 0)
         column.addLayout(row)
-        column.addWidget(self.nothing, 1)
-        column.addLayout(ways)
-        column.addWidget(self.view, 4)
+        column.addWidget(self._blank, 1)
+        column.addWidget(self.view, 1)
         return made
 
     def _details(self) -> QWidget:
@@ -191,7 +196,7 @@ class ModelPairs(QSplitter):
     @Slot()
     def _on_reset(self) -> None:
         is_empty = self.table.rowCount() == 0
-        self.nothing.setVisible(is_empty)
+        self._blank.setVisible(is_empty)
         self.view.setVisible(not is_empty)
         if is_empty:
             words = self.tr("No pair matches.")

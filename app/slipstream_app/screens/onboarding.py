@@ -253,7 +253,7 @@ class OnboardingScreen(Screen):
                 words = self.tr("fits up to {0}").format(context_text(fit.longest_context))
             case _:
                 words = self.tr("too large")
-        return self.tr("{0} without its drafter, whose size is not known").format(words) if fit.lacks_drafter else words
+        return self.tr("{0} (drafter not counted)").format(words) if fit.lacks_drafter else words
 
     @Slot(int)
     def _on_choice(self, number: int) -> None:

@@ -78,7 +78,7 @@ class DrafterChoice(QWidget):
     def _kept(self, kept: Accepted | None) -> str:
         if kept is None:
             return self.tr("not measured here")
-        return self.tr("{0} of %n draft(s) accepted here, {1} tokens per round", "", kept.drafted).format(
+        return self.tr("{0} of %Ln draft(s) accepted here, {1} tokens per round", "", kept.drafted).format(
             share_text(kept.share), f"{kept.per_round:.2f}"
         )
 

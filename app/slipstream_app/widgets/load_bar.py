@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QProgressBar, QWidget
 from slipstream.events import Loading, Status
 from slipstream_app.models.sizes import part_text
 
+HEIGHT = 8
 STEPS = 1000  # bytes are more than a progress bar can count
 
 
@@ -17,6 +18,7 @@ class LoadBar(QProgressBar):
         super().__init__(parent)
         self.words = ""  # how much was read, of how much
         self.setTextVisible(False)
+        self.setFixedHeight(HEIGHT)
         self.setAccessibleName(self.tr("Loading"))
         self.hide()
 

@@ -103,6 +103,6 @@ class Toolbar(QFrame):
     @Slot()
     def _on_theme(self) -> None:
         size = self._theme.px(18)
-        self.loading.setFixedSize(self._theme.px(BAR_WIDTH), self._theme.px(8))
+        self.loading.setFixedWidth(self._theme.px(BAR_WIDTH))
         for button in (self.pill, self.stop, self.search):
             button.setIconSize(QSize(size, size))
