@@ -1008,7 +1008,7 @@
     </message>
     <message>
         <source>{0} is parked: plain decoding is faster</source>
-        <translation>{0} pausiert: einfaches Dekodieren ist schneller</translation>
+        <translation>{0} pausiert: einfaches Rechnen ist schneller</translation>
     </message>
 </context>
 <context>
@@ -1109,11 +1109,11 @@
     <name>DrafterChoice</name>
     <message>
         <source>Drafter of the next answers</source>
-        <translation>Drafter der nächsten Antworten</translation>
+        <translation>Entwurfsmodell der nächsten Antworten</translation>
     </message>
     <message>
         <source>Drafter to load it with</source>
-        <translation>Drafter, mit dem es geladen wird</translation>
+        <translation>Entwurfsmodell, mit dem es geladen wird</translation>
     </message>
     <message>
         <source>Auto: whatever is fastest, measured as it goes</source>
@@ -1121,11 +1121,11 @@
     </message>
     <message>
         <source>None: plain decoding</source>
-        <translation>Keiner: einfaches Dekodieren</translation>
+        <translation>Keines: einfach rechnen</translation>
     </message>
     <message>
         <source>None</source>
-        <translation>Keiner</translation>
+        <translation>Keines</translation>
     </message>
     <message>
         <source>not measured here</source>
@@ -1134,8 +1134,8 @@
     <message numerus="yes">
         <source>{0} of %Ln draft(s) accepted here, {1} tokens per round</source>
         <translation>
-            <numerusform>{0} von %Ln Entwurf hier angenommen, {1} Token je Runde</numerusform>
-            <numerusform>{0} von %Ln Entwürfen hier angenommen, {1} Token je Runde</numerusform>
+            <numerusform>{0} von %Ln Entwurf hier angenommen, {1} Tokens je Runde</numerusform>
+            <numerusform>{0} von %Ln Entwürfen hier angenommen, {1} Tokens je Runde</numerusform>
         </translation>
     </message>
 </context>
@@ -1471,7 +1471,7 @@
     </message>
     <message>
         <source>drafter</source>
-        <translation>Drafter</translation>
+        <translation>Entwurfsmodell</translation>
     </message>
     <message>
         <source>KV of running answers</source>
@@ -1791,7 +1791,7 @@
     </message>
     <message>
         <source>{0} (drafter not counted)</source>
-        <translation>{0} (ohne Drafter gerechnet)</translation>
+        <translation>{0} (Entwurfsmodell nicht mitgerechnet)</translation>
     </message>
 </context>
 <context>
@@ -1921,10 +1921,6 @@
         <translation>Lizenz: {0}</translation>
     </message>
     <message>
-        <source>Folder: {0} ({1})</source>
-        <translation>Ordner: {0} ({1})</translation>
-    </message>
-    <message>
         <source>Folder: {0}</source>
         <translation>Ordner: {0}</translation>
     </message>
@@ -1934,7 +1930,27 @@
     </message>
     <message>
         <source>Its drafter is not counted: nobody published how large that is.</source>
-        <translation>Sein Drafter ist nicht mitgerechnet: Dessen Größe hat niemand veröffentlicht.</translation>
+        <translation>Sein Entwurfsmodell ist nicht mitgerechnet: Dessen Größe hat niemand veröffentlicht.</translation>
+    </message>
+    <message>
+        <source>part of Slipstream</source>
+        <translation>Teil von Slipstream</translation>
+    </message>
+    <message>
+        <source>Hugging Face&apos;s cache, which other programs share</source>
+        <translation>der Cache von Hugging Face, den andere Programme mitbenutzen</translation>
+    </message>
+    <message>
+        <source>shared with LM Studio</source>
+        <translation>mit LM Studio geteilt</translation>
+    </message>
+    <message>
+        <source>a folder of your own</source>
+        <translation>ein eigener Ordner</translation>
+    </message>
+    <message>
+        <source>{0} ({1})</source>
+        <translation>{0} ({1})</translation>
     </message>
 </context>
 <context>
@@ -2024,11 +2040,11 @@
     </message>
     <message>
         <source>Loaded without drafter</source>
-        <translation>Ohne Drafter geladen</translation>
+        <translation>Ohne Entwurfsmodell geladen</translation>
     </message>
     <message>
         <source>Drafter missing, {0}</source>
-        <translation>Drafter fehlt, {0}</translation>
+        <translation>Entwurfsmodell fehlt, {0}</translation>
     </message>
     <message>
         <source>Needs {0}× the memory here</source>
@@ -2751,7 +2767,7 @@
     </message>
     <message>
         <source>Measured here: {0}× as fast on code, {1}× on prose; plain decoding has {2} tok/s.</source>
-        <translation>Hier gemessen: {0}× so schnell bei Code, {1}× bei Prosa; einfaches Dekodieren schafft {2} tok/s.</translation>
+        <translation>Hier gemessen: {0}× so schnell bei Code, {1}× bei Prosa; einfaches Rechnen schafft {2} Tok/s.</translation>
     </message>
     <message>
         <source>With and without drafts the answers are the same, token for token.</source>
@@ -4015,11 +4031,11 @@
     </message>
     <message>
         <source>Bandwidth-bound: plain decoding uses {0} of this machine&apos;s measured memory bandwidth.</source>
-        <translation>Durch die Bandbreite begrenzt: Einfaches Dekodieren nutzt {0} der gemessenen Speicherbandbreite dieses Rechners.</translation>
+        <translation>Durch die Bandbreite begrenzt: Einfaches Rechnen nutzt {0} der gemessenen Speicherbandbreite dieses Rechners.</translation>
     </message>
     <message>
         <source>Not bandwidth-bound: plain decoding uses {0} of this machine&apos;s measured memory bandwidth.</source>
-        <translation>Nicht durch die Bandbreite begrenzt: Einfaches Dekodieren nutzt {0} der gemessenen Speicherbandbreite dieses Rechners.</translation>
+        <translation>Nicht durch die Bandbreite begrenzt: Einfaches Rechnen nutzt {0} der gemessenen Speicherbandbreite dieses Rechners.</translation>
     </message>
 </context>
 <context>

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from slipstream.errors import SlipstreamError
 from slipstream.store.candidate import Candidate
+from slipstream.store.local import Place
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.models.pairs import (
@@ -53,7 +54,7 @@ ROWS = (
         "4-bit",
         123 * 10**6,
         8192,
-        place="built in",
+        place=Place.BUILT_IN,
         halves=BUILT_IN_HALVES,
         modes=(Mode.DSPARK, Mode.DFLASH),
     ),
@@ -64,7 +65,7 @@ ROWS = (
         "4-bit",
         int(17.2 * GB),
         262_144,
-        place="own folder",
+        place=Place.FOLDER,
         folder=Path("/models/qwen"),
         halves=QWEN_HALVES,
         modes=(Mode.DFLASH,),
@@ -77,7 +78,7 @@ ROWS = (
         "4-bit",
         int(15.5 * GB),
         262_144,
-        place="own folder",
+        place=Place.FOLDER,
         folder=Path("/models/qwen"),
         halves=QWEN_HALVES[:1],
         modes=(Mode.MTP,),

@@ -94,7 +94,7 @@ def test_files_licence_and_folder(qtbot: QtBot, screen: ModelsScreen) -> None:
     details = screen.pairs.details
     facts = details.facts.text().splitlines()
     assert "Licence: mlx-community/Qwen3.8-27B-4bit: apache-2.0; z-lab/dflash: not stated in its files" in facts
-    assert "Folder: /models/qwen, /models/dflash (own folder)" in facts
+    assert "Folder: /models/qwen, /models/dflash (a folder of your own)" in facts
     assert details.files.switch.text() == "7 file(s), 17.2 GB"
     assert not details.files.files.isVisible()
     details.files.switch.click()

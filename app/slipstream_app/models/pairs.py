@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from slipstream.store.candidate import Candidate
+from slipstream.store.local import Place
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.models.sizes import size_text
@@ -65,7 +66,7 @@ class PairRow:
     missing: tuple[Missing, ...] = ()
     problem: str = ""  # why it cannot be used, in a sentence with what to do
     facts: tuple[str, ...] = ()  # where its figures come from, and what else there is to know
-    place: str = ""  # where it was found, in words: "Hugging Face cache"
+    place: Place | None = None  # where it was found
     folder: Path | None = None
     halves: tuple[Half, ...] = ()  # what is here of it, the model first
     licence: str = ""  # of one that is not here

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtWidgets import QLayout, QLayoutItem, QScrollArea, QWidget
 
+from slipstream.store.local import Place
 from slipstream.types import Mode
 from slipstream_app.models.pairs import CONTEXTS, FitWord, PairFit, PairRow, Shelf
 from slipstream_app.models.sizes import size_text
@@ -114,8 +115,16 @@ class PairDetails(QScrollArea):
         if len(licences) > 1:  # the drafter's is another one
             licences = [f"{half.name}: {half.licence or not_said}" for half in row.halves]
         folders = ", ".join(dict.fromkeys(str(half.folder) for half in row.halves))
-        where = self.tr("Folder: {0} ({1})") if row.place else self.tr("Folder: {0}")
-        return [self.tr("Licence: {0}").format("; ".join(licences)), where.format(folders, row.place)]
+        places = {
+            Place.BUILT_IN: self.tr("part of Slipstream"),
+            Place.HUB_CACHE: self.tr("Hugging Face's cache, which other programs share"),
+            Place.LM_STUDIO: self.tr("shared with LM Studio"),
+            Place.FOLDER: self.tr("a folder of your own"),
+        }
+        where = self.tr("Folder: {0}").format(folders)
+        if row.place is not None:
+            where = self.tr("{0} ({1})").format(where, places[row.place])
+        return [self.tr("Licence: {0}").format("; ".join(licences)), where]
 
     def _get_words(self, row: PairRow) -> str:
         found = download_of(row)
