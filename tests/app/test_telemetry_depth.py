@@ -59,8 +59,8 @@ def test_the_sentence(qtbot: QtBot, theme: Theme, depth: Depth, words: str) -> N
     chart = CostChart(theme)
     qtbot.addWidget(chart)
     chart.show_points({"plain": [(0, 10.0)]}, depth)
-    assert chart.depth.text() == words
-    assert chart.depth.isHidden() == (not words)
+    assert chart.reach.text() == words
+    assert chart.reach.isHidden() == (not words)
     assert words in chart.picture.accessibleDescription()
 
 
@@ -81,11 +81,11 @@ def test_the_screen_says_what_the_loaded_pair_knows(qtbot: QtBot, ready: AppCont
     qtbot.addWidget(screen)
     screen.show()
     screen.refresh()
-    assert screen.costs.depth.text() == "Knee at 6, cap now 5"
+    assert screen.costs.reach.text() == "Knee at 6, cap now 5"
     ready.session.unload()
     qtbot.waitUntil(lambda: ready.session.info is None, timeout=5000)
     screen.refresh()
-    assert screen.costs.depth.text() == ""
+    assert screen.costs.reach.text() == ""
 
 
 def parts(panel: MemoryPanel) -> dict[str, float]:

@@ -73,6 +73,8 @@ def test_what_a_named_drafter_may_draft_is_said(engine: MlxEngine) -> None:
         options = Options(max_tokens=4, mode=Mode.DSPARK, max_draft=most)
         list(engine.run(Job(Request(Text("abc"), options), lambda _: None)))
         assert engine.costs.depth().caps == {"dspark": expected}
+    list(engine.run(Job(Request(Text("abc"), Options(max_tokens=4, mode=Mode.BASELINE)), lambda _: None)))
+    assert engine.costs.depth().caps == {}, "nobody drafts now"
 
 
 def test_a_count_is_not_made_anew_at_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +84,7 @@ def test_a_count_is_not_made_anew_at_every_round(monkeypatch: pytest.MonkeyPatch
         asked.append(1)
         return 5
 
-    monkeypatch.setattr(held.memory, "headroom", headroom)
+    monkeypatch.setattr("slipstream.store.memory.headroom", headroom)
     ledger = held.Ledger(1, 2, Limit(10, "x", 10, False))
     for _ in range(100):
         ledger.look()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QLayoutItem, QRadioButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QRadioButton, QVBoxLayout, QWidget
 
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import PairChoice
@@ -54,13 +54,11 @@ class DrafterChoice(QWidget):
                 self._group.button(at).setChecked(True)
 
     def _fill(self, count: int) -> None:
-        for button in self._group.buttons():
+        for button in self.buttons:
             self._group.removeButton(button)
-        while self._column.count() > 1:
-            item: QLayoutItem | None = self._column.takeAt(1)
-            if item is not None and (widget := item.widget()) is not None:
-                widget.hide()
-                widget.deleteLater()
+            self._column.removeWidget(button)
+            button.hide()
+            button.deleteLater()
         for at in range(count):
             button = QRadioButton()
             self._group.addButton(button, at)

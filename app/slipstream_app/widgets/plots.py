@@ -189,9 +189,9 @@ class CostChart(PlotChart):
         self._knee: Any = None  # a line across
         heads = (self.tr("Who drafts"), self.tr("Drafts verified"), self.tr("Milliseconds"))
         super().__init__(theme, self.tr("Cost: milliseconds of a round, by drafts verified"), heads, parent)
-        self.depth = Words(theme, "", "muted", scale=0.92)
-        self.depth.setAccessibleName(self.tr("How far it pays to draft"))
-        self.body.addWidget(self.depth)
+        self.reach = Words(theme, "", "muted", scale=0.92)
+        self.reach.setAccessibleName(self.tr("How far it pays to draft"))
+        self.body.addWidget(self.reach)
         self.show_points({})
 
     def build(self, pg: Any, plot: Any) -> None:
@@ -225,14 +225,14 @@ class CostChart(PlotChart):
     def show_points(self, points: Mapping[str, list[tuple[int, float]]], depth: Depth | None = None) -> None:
         """By who drafts: (drafts verified, milliseconds). `depth`: how far it pays to draft."""
         self._points, self._depth = points, depth or Depth()
-        self.depth.say(self._depth_words(self._depth))
-        self.depth.setVisible(bool(self.depth.text()) and bool(points))
+        self.reach.say(self._depth_words(self._depth))
+        self.reach.setVisible(bool(self.reach.text()) and bool(points))
         self.say("" if points else self.tr("Nothing was measured yet: Auto learns it in its first rounds."))
         rows = [
             (self._name(source), str(drafts), f"{ms:.1f}") for source, line in points.items() for drafts, ms in line
         ]
         said = self.tr("The cost of a round at %n length(s)", "", len(rows))
-        self.describe(". ".join(words for words in (said, self.depth.text()) if words), rows)
+        self.describe(". ".join(words for words in (said, self.reach.text()) if words), rows)
         plot: Any = self.plot
         if plot is None:
             return

@@ -144,8 +144,7 @@ class MlxEngine:
         prompts = self.prompt_cache if job.request.reuse else None
         keeper = Keeper(prompts, prompt, cache, drafters, self._parts, lambda: self._marks)
         answer = Answer(self.tokeniser.decode, options, self.info.end_ids, decoding)
-        if drafters.policy is None:
-            self._note_caps(chosen, options)
+        self._note_caps(chosen, None if drafters.policy is not None else options)
 
         def timings() -> Timings:
             return Timings(
@@ -190,8 +189,13 @@ class MlxEngine:
         if self.ledger is not None:
             self.ledger.look()
 
-    def _note_caps(self, chosen: Sequence[Drafter], options: Options) -> None:
-        """How far drafters go where no policy says it, round by round."""
+    def _note_caps(self, chosen: Sequence[Drafter], options: Options | None) -> None:
+        """Who drafts now; `options`: how far, where no policy says it, round by round."""
+        modes = {drafter.mode.value for drafter in chosen}
+        for other in self.costs.caps.keys() - modes:
+            self.costs.caps.pop(other, None)
+        if options is None:
+            return
         for drafter in chosen:
             if drafter.taps:
                 most = drafter.block if options.max_draft is None else min(options.max_draft, drafter.block)
