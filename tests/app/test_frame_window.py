@@ -147,7 +147,7 @@ def test_the_popover_says_whether_a_pair_fits(qtbot: QtBot, loaded: Shell) -> No
 def test_unload_empties_the_pill(qtbot: QtBot, loaded: Shell) -> None:
     loaded.window.run("model.unload")
     qtbot.waitUntil(lambda: "No model" in loaded.window.pill.text(), timeout=5000)
-    assert not loaded.window.actions_["model.unload"].isEnabled()
+    qtbot.waitUntil(lambda: not loaded.window.actions_["model.unload"].isEnabled(), timeout=5000)
     loaded.window.run("model.load")
     qtbot.waitUntil(lambda: isinstance(loaded.app.session.status, Ready), timeout=5000)
 

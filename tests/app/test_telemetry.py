@@ -236,7 +236,7 @@ def test_a_figures_name_is_whole_when_its_prompt_was_kept(
 ) -> None:
     shown = screen.figures.ttft
     for zoom in (100, 150):
-        ready.settings.set("appearance/zoom", zoom)
+        ready.theme.set_zoom(zoom)
         before = shown.width()
         ready.telemetry.on_opened(zoom, "chat", ASK)
         ready.telemetry.on_said(zoom, Done(Finish.STOP, timings(reused=5), ()))
@@ -244,7 +244,7 @@ def test_a_figures_name_is_whole_when_its_prompt_was_kept(
         assert shown.name.text() == "to first token, cached"
         assert shown.width() == before, "nothing jitters"
         assert shown.name.fontMetrics().horizontalAdvance(shown.name.text()) <= shown.width()
-    ready.settings.set("appearance/zoom", 100)
+    ready.theme.set_zoom(100)
 
 
 def test_hidden_it_does_nothing(qtbot: QtBot, screen: TelemetryScreen, ready: AppContext) -> None:
