@@ -51,7 +51,7 @@ def desk(
 ) -> Generator[Desk]:
     spoken = tokeniser or FakeTokeniser()
     engine = FakeEngine(script)
-    session = Session(lambda _: engine)
+    session = Session(lambda *_: engine)
     history = open_history(folder / "chats.db")
     prompter = Prompter(lambda _: spoken)
     chats = Chats(session, history, prompter)

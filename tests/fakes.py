@@ -216,7 +216,7 @@ def serving(
     backend = Backend(inbox, aliases=aliases, open_tokeniser=lambda _: spoken, clock=clock)
     server = HttpServer(backend, port=0, **settings)
     thread = threading.Thread(
-        target=service.serve, args=(inbox, lambda: engine, backend.note), kwargs={"max_active": max_active}
+        target=service.serve, args=(inbox, lambda _: engine, backend.note), kwargs={"max_active": max_active}
     )
     thread.start()
     try:

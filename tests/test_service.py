@@ -24,6 +24,7 @@ from slipstream.events import (
     Prefill,
     Queued,
     Ready,
+    Report,
     Status,
     Timings,
     Working,
@@ -103,7 +104,7 @@ class Served:
 
 @contextmanager
 def serving(
-    open_engine: Callable[[], Toy] | None = None,
+    open_engine: Callable[[Report], Toy] | None = None,
     *,
     limit: int = 64,
     max_active: int | None = None,
@@ -113,7 +114,7 @@ def serving(
     served = Served(engine, Inbox(limit))
     thread = threading.Thread(
         target=serve,
-        args=(served.inbox, open_engine or (lambda: engine), served.note),
+        args=(served.inbox, open_engine or (lambda _: engine), served.note),
         kwargs={"name": "toy", "max_active": max_active},
     )
     thread.start()
@@ -204,10 +205,10 @@ def test_a_broken_forward_pass_fails_every_job_and_all_later_ones(caplog: pytest
 
 
 def test_an_engine_that_does_not_open_refuses_jobs_until_it_is_closed(caplog: pytest.LogCaptureFixture) -> None:
-    def missing() -> Toy:
+    def missing(_: Report) -> Toy:
         raise ModelNotFound("no model there")
 
-    def surprising() -> Toy:
+    def surprising(_: Report) -> Toy:
         raise KeyError("rope")
 
     for opener, code in ((missing, "model_not_found"), (surprising, "engine_faulted")):
@@ -276,7 +277,7 @@ def test_no_more_than_max_active_are_under_way() -> None:
 
 
 def test_a_cancelled_job_still_waiting_ends_with_done_when_the_engine_never_opened() -> None:
-    def missing() -> Toy:
+    def missing(_: Report) -> Toy:
         raise ModelNotFound("no model there")
 
     inbox, events = Inbox(), queue.SimpleQueue[Event]()
@@ -285,6 +286,42 @@ def test_a_cancelled_job_still_waiting_ends_with_done_when_the_engine_never_open
     job.cancel()
     inbox.close()
     serve(inbox, missing, lambda _: None)
+    said = whole(events)
+    assert isinstance(said[-1], Done)
+    assert said[-1].reason is Finish.CANCELLED
+
+
+def test_a_load_says_how_far_it_is() -> None:
+    toy = Toy()
+
+    def open_engine(report: Report) -> Toy:
+        for done in (0, 40, 100):
+            report(done, 100)
+        return toy
+
+    with serving(open_engine) as served:
+        loading = [Loading("toy"), Loading("toy", 0, 100), Loading("toy", 40, 100), Loading("toy", 100, 100)]
+        assert served.statuses[:4] == loading
+        assert served.statuses[4] == Ready(INFO)
+
+
+def test_closing_the_inbox_gives_a_load_up_at_its_next_piece() -> None:
+    inbox, statuses, events = Inbox(), list[Status](), queue.SimpleQueue[Event]()
+    inbox.put(Job(Request(Text("x")), events.put))
+    freed = list[str]()
+
+    def open_engine(report: Report) -> Toy:
+        try:
+            report(10, 100)
+            inbox.close()
+            report(20, 100)
+        finally:
+            freed.append("what was read")
+        raise AssertionError("it went on")
+
+    serve(inbox, open_engine, statuses.append, name="toy")
+    assert freed
+    assert statuses == [Loading("toy"), Loading("toy", 10, 100)], "no fault: nobody did anything wrong"
     said = whole(events)
     assert isinstance(said[-1], Done)
     assert said[-1].reason is Finish.CANCELLED

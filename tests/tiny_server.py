@@ -27,7 +27,7 @@ def serving_tiny(
     inbox = Inbox(64)
     backend = Backend(inbox)
     server = HttpServer(backend, port=0)
-    thread = threading.Thread(target=service.serve, args=(inbox, lambda: open_engine(Pair(folder, ())), backend.note))
+    thread = threading.Thread(target=service.serve, args=(inbox, lambda _: open_engine(Pair(folder, ())), backend.note))
     thread.start()
     try:
         server.start()

@@ -14,6 +14,7 @@ from slipstream.store.paths import data_dir
 from slipstream_app import log, strings
 from slipstream_app.bridge.session import Session
 from slipstream_app.history import open_history
+from slipstream_app.models.acceptance import Acceptances
 from slipstream_app.models.activity import Activity
 from slipstream_app.models.calibrating import Calibrating
 from slipstream_app.models.drafting import Drafting
@@ -51,6 +52,7 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
         telemetry=telemetry,
         speeds=speeds,
         speedups=speedups,
+        acceptances=Acceptances(session, settings),
         requests=requests,
         activity=Activity(session.bus),
         calibrating=Calibrating(session),

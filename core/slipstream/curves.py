@@ -6,6 +6,9 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+RISE = 1.2  # of the narrowest pass: a line that rises less is flat
+BEND = 0.15  # of the whole rise: a line that bends less is straight
+
 Table = Mapping[int, Mapping[int, float]]
 """Tokens in the cache -> rows of the forward (of a drafter: tokens drafted) -> milliseconds."""
 
@@ -35,6 +38,14 @@ class Curves:
         read_bytes = self.weight_bytes + context * self.row_bytes
         return self.bandwidth / read_bytes if read_bytes else 0.0
 
+    def bandwidth_share(self) -> float | None:
+        """Of the measured bandwidth, what plain decoding uses with a short context. None: not measured."""
+        if not self.target:
+            return None
+        context = min(self.target)
+        ceiling, plain_ms = self.ceiling_tps(context), self.verify_ms(1, context)
+        return min(1.0, 1000 / plain_ms / ceiling) if ceiling and plain_ms else None
+
     def chunk(self, most_ms: float) -> int | None:
         """The longest measured prefill chunk that takes no longer, else the shortest. None: none was measured."""
         if not self.prefill:
@@ -48,6 +59,24 @@ class Curves:
             return []
         nearest = min(self.target, key=lambda measured: abs(measured - context))
         return sorted(self.target[nearest].items())
+
+    def knee(self, context: int = 0) -> int | None:
+        """Drafts up to which verifying them stays cheap: there the line bends away most from the straight one between
+        its ends (Satopää et al. 2011, "Finding a Kneedle in a Haystack"). None: it hardly bends, or hardly rises.
+        """
+        points = self.points(context)
+        if len(points) < 3:
+            return None
+        (low, cheap), (high, dear) = points[0], points[-1]
+        if dear < RISE * cheap:
+            return None
+
+        def bend(point: tuple[int, float]) -> float:
+            rows, ms = point
+            return (rows - low) / (high - low) - (ms - cheap) / (dear - cheap)
+
+        found = max(points, key=bend)
+        return found[0] - 1 if bend(found) >= BEND else None
 
     @property
     def contexts(self) -> list[int]:

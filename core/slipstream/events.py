@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -170,6 +171,12 @@ class Empty:
 @dataclass(frozen=True, slots=True)
 class Loading:
     model: str
+    bytes_done: int = 0  # of its weights and its drafters', as they are stored
+    bytes_total: int = 0  # 0: not known yet
+
+
+Report = Callable[[int, int], None]
+"""report(bytes_done, bytes_total): a load got on. May raise, to give it up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from slipstream.errors import EngineFaulted, SlipstreamError
-from slipstream.events import Done, Event, Failed, Faulted, Loading, Prefill, Ready, Status, Working
+from slipstream.errors import Closed, EngineFaulted, SlipstreamError
+from slipstream.events import Done, Event, Failed, Faulted, Loading, Prefill, Ready, Report, Status, Working
 from slipstream.jobs import Inbox, Job, cancelled_before_start
 from slipstream.types import ModelInfo, Request, Tokens
 
@@ -20,6 +20,10 @@ MAX_ACTIVE = 4  # jobs that share the engine by turns; the others wait in the in
 SHORT_PROMPT = 1024  # tokens: so short a prompt need not wait for long ones that have taken every place
 SHORT_PLACES = 2  # beside MAX_ACTIVE
 REST_AFTER_S = 2.0  # without a job: no turn of a conversation that runs by itself comes so late
+
+
+class LoadGivenUp(Exception):
+    """Out of a load whose inbox was closed meanwhile. Caught by `serve`; whoever loads frees the device on its way."""
 
 
 class Engine(Protocol):
@@ -44,7 +48,7 @@ class Engine(Protocol):
 
 def serve(
     inbox: Inbox,
-    open_engine: Callable[[], Engine],
+    open_engine: Callable[[Report], Engine],
     emit: Callable[[Status], None],
     *,
     name: str = "model",
@@ -56,20 +60,12 @@ def serve(
     or one round each, so that a short one is not stuck behind a long prompt; two places more are there for short
     prompts alone. Where the engine decodes several together, one chunk of one prompt is read between two rounds. An
     error of a request fails its job alone. Any other exception means that a forward pass broke and the caches are
-    lies: every job fails with EngineFaulted until the program opens a new engine.
+    lies: every job fails with EngineFaulted until the program opens a new engine. Closing the inbox while the engine
+    opens gives the load up at its next piece.
     """
-    emit(Loading(name))
-    try:
-        engine = open_engine()
-    except SlipstreamError as error:
-        emit(Faulted(error))
-        _refuse_all(inbox, error)
-        return
-    except Exception as error:
-        logger.exception("loading failed")
-        fault = EngineFaulted(f"loading failed ({type(error).__name__}: {error}); choose another model or reload")
-        emit(Faulted(fault))
-        _refuse_all(inbox, fault)
+
+    engine = _open(inbox, open_engine, emit, name)
+    if engine is None:
         return
     places = max(MAX_ACTIVE, engine.info.max_batch) if max_active is None else max_active
     turns = _Turns(rounds_are_shared=engine.info.max_batch > 1)
@@ -101,9 +97,36 @@ def serve(
         engine.close()
 
 
+def _open(
+    inbox: Inbox, open_engine: Callable[[Report], Engine], emit: Callable[[Status], None], name: str
+) -> Engine | None:
+    """None when it did not open, and every job of the inbox has been told so."""
+
+    def report(done: int, total: int) -> None:
+        if inbox.is_closed:
+            raise LoadGivenUp
+        emit(Loading(name, done, total))
+
+    emit(Loading(name))
+    try:
+        return open_engine(report)
+    except LoadGivenUp:
+        logger.info("loading %s was given up", name)
+        _refuse_all(inbox, Closed(f"{name} was not loaded; load it again"))
+    except SlipstreamError as error:
+        emit(Faulted(error))
+        _refuse_all(inbox, error)
+    except Exception as error:
+        logger.exception("loading failed")
+        fault = EngineFaulted(f"loading failed ({type(error).__name__}: {error}); choose another model or reload")
+        emit(Faulted(fault))
+        _refuse_all(inbox, fault)
+    return None
+
+
 def start(
     inbox: Inbox,
-    open_engine: Callable[[], Engine],
+    open_engine: Callable[[Report], Engine],
     emit: Callable[[Status], None] = lambda _: None,
     *,
     name: str = "model",

@@ -982,6 +982,34 @@
             <numerusform>Was eine Runde bei %n Längen kostet</numerusform>
         </translation>
     </message>
+    <message>
+        <source>How far it pays to draft</source>
+        <translation>Wie weit sich das Entwerfen lohnt</translation>
+    </message>
+    <message>
+        <source>Knee at {0}</source>
+        <translation>Knick bei {0}</translation>
+    </message>
+    <message>
+        <source>No knee up to {0}</source>
+        <translation>Kein Knick bis {0}</translation>
+    </message>
+    <message>
+        <source>Knee unknown before calibration</source>
+        <translation>Knick vor der Kalibrierung unbekannt</translation>
+    </message>
+    <message>
+        <source>cap now {0}</source>
+        <translation>Grenze jetzt {0}</translation>
+    </message>
+    <message>
+        <source>cap now {0} for {1}</source>
+        <translation>Grenze jetzt {0} für {1}</translation>
+    </message>
+    <message>
+        <source>{0} is parked: plain decoding is faster</source>
+        <translation>{0} pausiert: einfaches Rechnen ist schneller</translation>
+    </message>
 </context>
 <context>
     <name>DownloadCard</name>
@@ -1078,6 +1106,40 @@
     </message>
 </context>
 <context>
+    <name>DrafterChoice</name>
+    <message>
+        <source>Drafter of the next answers</source>
+        <translation>Entwurfsmodell der nächsten Antworten</translation>
+    </message>
+    <message>
+        <source>Drafter to load it with</source>
+        <translation>Entwurfsmodell, mit dem es geladen wird</translation>
+    </message>
+    <message>
+        <source>Auto: whatever is fastest, measured as it goes</source>
+        <translation>Automatisch: was gerade am schnellsten ist, laufend gemessen</translation>
+    </message>
+    <message>
+        <source>None: plain decoding</source>
+        <translation>Keines: einfach rechnen</translation>
+    </message>
+    <message>
+        <source>None</source>
+        <translation>Keines</translation>
+    </message>
+    <message>
+        <source>not measured here</source>
+        <translation>hier nicht gemessen</translation>
+    </message>
+    <message numerus="yes">
+        <source>{0} of %Ln draft(s) accepted here, {1} tokens per round</source>
+        <translation>
+            <numerusform>{0} von %Ln Entwurf hier angenommen, {1} Tokens je Runde</numerusform>
+            <numerusform>{0} von %Ln Entwürfen hier angenommen, {1} Tokens je Runde</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>DrafterMenu</name>
     <message>
         <source>Drafter</source>
@@ -1110,6 +1172,20 @@
         <translation>
             <numerusform>Sie bleiben im Chat. Ein Token bleibt zu senden.</numerusform>
             <numerusform>Sie bleiben im Chat. %Ln Token bleiben zu senden.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>FileList</name>
+    <message>
+        <source>Files of this pair</source>
+        <translation>Dateien dieses Paars</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s), {0}</source>
+        <translation>
+            <numerusform>%n Datei, {0}</numerusform>
+            <numerusform>%n Dateien, {0}</numerusform>
         </translation>
     </message>
 </context>
@@ -1155,10 +1231,6 @@
         <translation>Schreibt</translation>
     </message>
     <message>
-        <source>Stopped</source>
-        <translation>Angehalten</translation>
-    </message>
-    <message>
         <source>{0} tok/s</source>
         <translation>{0} Tok/s</translation>
     </message>
@@ -1173,6 +1245,10 @@
     <message>
         <source>Measuring</source>
         <translation>Misst</translation>
+    </message>
+    <message>
+        <source>Crashed</source>
+        <translation>Abgestürzt</translation>
     </message>
 </context>
 <context>
@@ -1253,6 +1329,13 @@
     <message>
         <source>to first token, cached</source>
         <translation>bis zum ersten Token, zwischengespeichert</translation>
+    </message>
+</context>
+<context>
+    <name>LoadBar</name>
+    <message>
+        <source>Loading</source>
+        <translation>Wird geladen</translation>
     </message>
 </context>
 <context>
@@ -1355,14 +1438,6 @@
         <translation>Gewichte</translation>
     </message>
     <message>
-        <source>kept prompts</source>
-        <translation>aufbewahrte Prompts</translation>
-    </message>
-    <message>
-        <source>rest of this process, peak</source>
-        <translation>Rest dieses Prozesses, Spitze</translation>
-    </message>
-    <message>
         <source>limit</source>
         <translation>Grenze</translation>
     </message>
@@ -1393,6 +1468,30 @@
     <message>
         <source>On battery</source>
         <translation>Im Batteriebetrieb</translation>
+    </message>
+    <message>
+        <source>drafter</source>
+        <translation>Entwurfsmodell</translation>
+    </message>
+    <message>
+        <source>KV of running answers</source>
+        <translation>KV laufender Antworten</translation>
+    </message>
+    <message>
+        <source>cache of prompts</source>
+        <translation>Cache der Prompts</translation>
+    </message>
+    <message>
+        <source>working memory</source>
+        <translation>Arbeitsspeicher der Durchläufe</translation>
+    </message>
+    <message>
+        <source>free</source>
+        <translation>frei</translation>
+    </message>
+    <message>
+        <source>this program</source>
+        <translation>dieses Programm</translation>
     </message>
 </context>
 <context>
@@ -1496,6 +1595,14 @@
     <message>
         <source>{0} tokens</source>
         <translation>{0} Tokens</translation>
+    </message>
+    <message>
+        <source>See what is suggested</source>
+        <translation>Vorschläge ansehen</translation>
+    </message>
+    <message>
+        <source>Add a folder…</source>
+        <translation>Ordner hinzufügen …</translation>
     </message>
 </context>
 <context>
@@ -1662,6 +1769,30 @@
         <source>A folder with models</source>
         <translation>Ein Ordner mit Modellen</translation>
     </message>
+    <message>
+        <source>how much context fits is known once it is here</source>
+        <translation>wie viel Kontext passt, ist bekannt, sobald es hier ist</translation>
+    </message>
+    <message>
+        <source>fits at {0}</source>
+        <translation>passt bei {0}</translation>
+    </message>
+    <message>
+        <source>tight at {0}</source>
+        <translation>knapp bei {0}</translation>
+    </message>
+    <message>
+        <source>fits up to {0}</source>
+        <translation>passt bis {0}</translation>
+    </message>
+    <message>
+        <source>too large</source>
+        <translation>zu groß</translation>
+    </message>
+    <message>
+        <source>{0} (drafter not counted)</source>
+        <translation>{0} (Entwurfsmodell nicht mitgerechnet)</translation>
+    </message>
 </context>
 <context>
     <name>PairDetails</name>
@@ -1781,6 +1912,46 @@
         <source>Measured here: {0}</source>
         <translation>Hier gemessen: {0}</translation>
     </message>
+    <message>
+        <source>not stated in its files</source>
+        <translation>nicht in seinen Dateien genannt</translation>
+    </message>
+    <message>
+        <source>Licence: {0}</source>
+        <translation>Lizenz: {0}</translation>
+    </message>
+    <message>
+        <source>Folder: {0}</source>
+        <translation>Ordner: {0}</translation>
+    </message>
+    <message>
+        <source>Worked out from what was published of it; checking asks the hub for its exact size.</source>
+        <translation>Aus Veröffentlichtem berechnet; „Prüfen“ fragt den Hub nach der genauen Größe.</translation>
+    </message>
+    <message>
+        <source>Its drafter is not counted: nobody published how large that is.</source>
+        <translation>Sein Entwurfsmodell ist nicht mitgerechnet: Dessen Größe hat niemand veröffentlicht.</translation>
+    </message>
+    <message>
+        <source>part of Slipstream</source>
+        <translation>Teil von Slipstream</translation>
+    </message>
+    <message>
+        <source>Hugging Face&apos;s cache, which other programs share</source>
+        <translation>der Cache von Hugging Face, den andere Programme mitbenutzen</translation>
+    </message>
+    <message>
+        <source>shared with LM Studio</source>
+        <translation>mit LM Studio geteilt</translation>
+    </message>
+    <message>
+        <source>a folder of your own</source>
+        <translation>ein eigener Ordner</translation>
+    </message>
+    <message>
+        <source>{0} ({1})</source>
+        <translation>{0} ({1})</translation>
+    </message>
 </context>
 <context>
     <name>PairTable</name>
@@ -1866,6 +2037,18 @@
     <message>
         <source>always</source>
         <translation>immer</translation>
+    </message>
+    <message>
+        <source>Loaded without drafter</source>
+        <translation>Ohne Entwurfsmodell geladen</translation>
+    </message>
+    <message>
+        <source>Drafter missing, {0}</source>
+        <translation>Entwurfsmodell fehlt, {0}</translation>
+    </message>
+    <message>
+        <source>Needs {0}× the memory here</source>
+        <translation>Braucht {0}× den Speicher hier</translation>
     </message>
 </context>
 <context>
@@ -2096,6 +2279,10 @@
         <source>Choose a pair</source>
         <translation>Ein Paar wählen</translation>
     </message>
+    <message>
+        <source>Loading {0}, {1} %</source>
+        <translation>{0} wird geladen, {1} %</translation>
+    </message>
 </context>
 <context>
     <name>PlotChart</name>
@@ -2121,10 +2308,6 @@
     <message>
         <source>No pair has that name.</source>
         <translation>Kein Paar heißt so.</translation>
-    </message>
-    <message>
-        <source>Loading</source>
-        <translation>Lädt</translation>
     </message>
     <message>
         <source>Load</source>
@@ -2527,10 +2710,6 @@
 <context>
     <name>ReadyCard</name>
     <message>
-        <source>Loading</source>
-        <translation>Lädt</translation>
-    </message>
-    <message>
         <source>Measure it here</source>
         <translation>Hier messen</translation>
     </message>
@@ -2539,28 +2718,12 @@
         <translation>Später messen</translation>
     </message>
     <message>
-        <source>Measuring: the same answer twice, plainly and with drafts…</source>
-        <translation>Wird gemessen: dieselbe Antwort zweimal, einfach und mit Entwürfen …</translation>
-    </message>
-    <message>
         <source>It could not be measured: {0}</source>
         <translation>Das ließ sich nicht messen: {0}</translation>
     </message>
     <message>
         <source>Not measured.</source>
         <translation>Nicht gemessen.</translation>
-    </message>
-    <message>
-        <source>Measured here on code: {0}× as fast, {1} against {2} tok/s.</source>
-        <translation>Hier mit Code gemessen: {0}-mal so schnell, {1} gegen {2} Tok/s.</translation>
-    </message>
-    <message>
-        <source>Both answers are the same, token for token.</source>
-        <translation>Beide Antworten sind gleich, Token für Token.</translation>
-    </message>
-    <message>
-        <source>The two answers differ. Run a race to see where and why.</source>
-        <translation>Die beiden Antworten weichen ab. Ein Rennen zeigt, wo und warum.</translation>
     </message>
     <message>
         <source>Measuring what its passes cost here: {0} of {1}</source>
@@ -2589,6 +2752,34 @@
     <message>
         <source>No model is loaded yet.</source>
         <translation>Es ist noch kein Modell geladen.</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Cancel loading</source>
+        <translation>Laden abbrechen</translation>
+    </message>
+    <message>
+        <source>Measuring: the same answers, plainly and with drafts…</source>
+        <translation>Misst: dieselben Antworten, einfach und mit Entwürfen …</translation>
+    </message>
+    <message>
+        <source>Measured here: {0}× as fast on code, {1}× on prose; plain decoding has {2} tok/s.</source>
+        <translation>Hier gemessen: {0}× so schnell bei Code, {1}× bei Prosa; einfaches Rechnen schafft {2} Tok/s.</translation>
+    </message>
+    <message>
+        <source>With and without drafts the answers are the same, token for token.</source>
+        <translation>Mit und ohne Entwürfe sind die Antworten gleich, Token für Token.</translation>
+    </message>
+    <message>
+        <source>The answers differ. Run a race to see where and why.</source>
+        <translation>Die Antworten unterscheiden sich. Ein Rennen zeigt, wo und warum.</translation>
+    </message>
+    <message>
+        <source>Loading {0}: {1}</source>
+        <translation>{0} wird geladen: {1}</translation>
     </message>
 </context>
 <context>
@@ -3838,6 +4029,14 @@
         <source>How fast plain decoding is here was not measured yet: run a Race.</source>
         <translation>Wie schnell einfaches Rechnen hier ist, wurde noch nicht gemessen: Starte ein Rennen.</translation>
     </message>
+    <message>
+        <source>Bandwidth-bound: plain decoding uses {0} of this machine&apos;s measured memory bandwidth.</source>
+        <translation>Durch die Bandbreite begrenzt: Einfaches Rechnen nutzt {0} der gemessenen Speicherbandbreite dieses Rechners.</translation>
+    </message>
+    <message>
+        <source>Not bandwidth-bound: plain decoding uses {0} of this machine&apos;s measured memory bandwidth.</source>
+        <translation>Nicht durch die Bandbreite begrenzt: Einfaches Rechnen nutzt {0} der gemessenen Speicherbandbreite dieses Rechners.</translation>
+    </message>
 </context>
 <context>
     <name>StateLine</name>
@@ -4033,10 +4232,6 @@
         <translation>{0} wird geladen</translation>
     </message>
     <message>
-        <source>Engine stopped</source>
-        <translation>Engine angehalten</translation>
-    </message>
-    <message>
         <source>No model is loaded</source>
         <translation>Es ist kein Modell geladen</translation>
     </message>
@@ -4079,6 +4274,10 @@
     <message>
         <source>Engine measuring</source>
         <translation>Engine misst</translation>
+    </message>
+    <message>
+        <source>Engine crashed</source>
+        <translation>Engine abgestürzt</translation>
     </message>
 </context>
 <context>
@@ -4272,6 +4471,14 @@
     <message>
         <source>{0} tokens of context</source>
         <translation>{0} Tokens Kontext</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Cancel loading</source>
+        <translation>Laden abbrechen</translation>
     </message>
 </context>
 <context>

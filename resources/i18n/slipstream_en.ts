@@ -66,6 +66,16 @@
     </message>
 </context>
 <context>
+    <name>DrafterChoice</name>
+    <message numerus="yes">
+        <source>{0} of %Ln draft(s) accepted here, {1} tokens per round</source>
+        <translation>
+            <numerusform>{0} of %Ln draft accepted here, {1} tokens per round</numerusform>
+            <numerusform>{0} of %Ln drafts accepted here, {1} tokens per round</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>DropTurns</name>
     <message numerus="yes">
         <source>Send the oldest %n message(s) no longer?</source>
@@ -79,6 +89,16 @@
         <translation>
             <numerusform>They stay in the chat. %Ln token is left to send.</numerusform>
             <numerusform>They stay in the chat. %Ln tokens are left to send.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>FileList</name>
+    <message numerus="yes">
+        <source>%n file(s), {0}</source>
+        <translation>
+            <numerusform>%n file, {0}</numerusform>
+            <numerusform>%n files, {0}</numerusform>
         </translation>
     </message>
 </context>

@@ -71,7 +71,7 @@ def engine() -> FakeEngine:
 @pytest.fixture
 def session(qapp: object, engine: FakeEngine) -> Iterator[Session]:
     """Nothing is loaded; `session.load(FAKE)` loads `engine`."""
-    session = Session(lambda _: engine)
+    session = Session(lambda *_: engine)
     yield session
     engine.released.set()
     assert session.stop()

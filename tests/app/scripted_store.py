@@ -8,15 +8,56 @@ from pathlib import Path
 
 from slipstream.errors import SlipstreamError
 from slipstream.store.candidate import Candidate
+from slipstream.store.local import Place
+from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
-from slipstream_app.models.pairs import DownloadState, Fetch, FitWord, Missing, PairFit, PairRow, RemovalPlan, Shelf
+from slipstream_app.models.pairs import (
+    DownloadState,
+    Fetch,
+    FitWord,
+    Half,
+    Missing,
+    PairFit,
+    PairRow,
+    RemovalPlan,
+    Shelf,
+)
 
 GB = 10**9
 
 LIMIT = 36 * GB
 DRAFTER = Missing("publisher/gemma-dspark", int(1.4 * GB))
+BUILT_IN_HALVES = (
+    Half("SmolLM2", Path("/app"), (("SmolLM2-135M.gguf", 98 * 10**6),), "apache-2.0"),
+    Half("SmolLM2-135M-DSpark", Path("/app/dspark"), (("model.safetensors", 25 * 10**6),), "apache-2.0"),
+)
+QWEN_HALVES = (
+    Half(
+        "mlx-community/Qwen3.8-27B-4bit",
+        Path("/models/qwen"),
+        (
+            ("config.json", 2100),
+            ("model-00001-of-00003.safetensors", int(5.3 * GB)),
+            ("model-00002-of-00003.safetensors", int(5.3 * GB)),
+            ("model-00003-of-00003.safetensors", int(4.9 * GB)),
+            ("tokenizer.json", 11 * 10**6),
+        ),
+        "apache-2.0",
+    ),
+    Half("z-lab/dflash", Path("/models/dflash"), (("config.json", 900), ("model.safetensors", int(1.7 * GB)))),
+)
 ROWS = (
-    PairRow("built in", BUILT_IN, Shelf.ON_MAC, "4-bit", 123 * 10**6, 8192, facts=("Apache 2.0, part of Slipstream",)),
+    PairRow(
+        "built in",
+        BUILT_IN,
+        Shelf.ON_MAC,
+        "4-bit",
+        123 * 10**6,
+        8192,
+        place=Place.BUILT_IN,
+        halves=BUILT_IN_HALVES,
+        modes=(Mode.DSPARK, Mode.DFLASH),
+    ),
     PairRow(
         "qwen",
         PairChoice("Qwen3.8 27B + DFlash 2", "mlx-community/Qwen3.8-27B-4bit", ("z-lab/dflash",)),
@@ -24,9 +65,23 @@ ROWS = (
         "4-bit",
         int(17.2 * GB),
         262_144,
-        facts=("apache-2.0", "/models/qwen"),
+        place=Place.FOLDER,
         folder=Path("/models/qwen"),
+        halves=QWEN_HALVES,
+        modes=(Mode.DFLASH,),
         is_removable=True,
+    ),
+    PairRow(
+        "qwen own",
+        PairChoice("Qwen3.8 27B + MTP", "mlx-community/Qwen3.8-27B-4bit"),
+        Shelf.ON_MAC,
+        "4-bit",
+        int(15.5 * GB),
+        262_144,
+        place=Place.FOLDER,
+        folder=Path("/models/qwen"),
+        halves=QWEN_HALVES[:1],
+        modes=(Mode.MTP,),
     ),
     PairRow(
         "gemma",

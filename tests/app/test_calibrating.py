@@ -35,7 +35,7 @@ def app(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setattr("slipstream.engine.calibrate.REPEATS", 1)
     monkeypatch.setattr("slipstream.engine.engine.Calibration", partial(Calibration, contexts=(64,), budget_s=60.0))
     pair = Pair(write_target(tmp_path / "target"), (write_byte_drafter(tmp_path / "dspark", Mode.DSPARK),))
-    session = Session(lambda _: open_engine(pair))
+    session = Session(lambda *_: open_engine(pair))
     made = make_context(session, Settings(tmp_path / "settings.ini"), tmp_path)
     session.load(TINY)
     qtbot.waitUntil(lambda: session.info is not None, timeout=20000)

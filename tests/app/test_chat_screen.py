@@ -108,7 +108,7 @@ def test_an_empty_chat_offers_four_prompts(loaded: ChatScreen) -> None:
 
 
 def test_a_model_that_does_not_load_is_said_with_its_reason(qtbot: QtBot, screen: ChatScreen, wait: Wait) -> None:
-    def fail(_: PairChoice) -> FakeEngine:
+    def fail(*_: object) -> FakeEngine:
         raise WontFit("it needs 40 GB; choose a smaller one")
 
     screen.app.session._life.worker._open_pair = fail

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from slipstream.engine.engine import Pair, open_engine
+from slipstream.events import Report
 from slipstream.measure.verdict import Verdict
 from slipstream.service import Engine
 from slipstream.types import Mode
@@ -51,9 +52,10 @@ def shell(qtbot: QtBot, tmp_path: Path, pair: PairChoice, monkeypatch: pytest.Mo
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
 
-    def open_pair(choice: PairChoice) -> Engine:
+    def open_pair(choice: PairChoice, report: Report) -> Engine:
         assert choice.target is not None
-        return open_engine(Pair(Path(choice.target), tuple(Path(name) for name in choice.drafters or ())))
+        drafters = tuple(Path(name) for name in choice.drafters or ())
+        return open_engine(Pair(Path(choice.target), drafters), report=report)
 
     session = Session(open_pair)
     context = make_context(session, Settings(tmp_path / "settings.ini"), tmp_path / "data")

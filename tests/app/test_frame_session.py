@@ -93,7 +93,7 @@ def test_an_engine_that_hangs_is_left_behind(qtbot: QtBot, ready: AppContext, en
 
 
 def test_a_pair_that_cannot_be_loaded_is_a_fault_with_its_reason(qtbot: QtBot, qapp: object) -> None:
-    def fail(_: PairChoice) -> Engine:
+    def fail(*_: object) -> Engine:
         raise ModelNotFound("no model at /nowhere; check the path or the name")
 
     session = Session(fail)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -14,8 +15,8 @@ from pytestqt.qtbot import QtBot
 from app.fake_run import FakeRun
 from app.scripted_store import ScriptedStore
 from fakes import INFO, FakeEngine, Script
-from slipstream.errors import EngineFaulted, ModelIncomplete, WontFit
-from slipstream.events import Done, Empty, Failed, Ready, Timings, Working
+from slipstream.errors import EngineFaulted, ModelIncomplete, SlipstreamError, WontFit
+from slipstream.events import Done, Empty, Failed, Faulted, Ready, Timings, Working
 from slipstream.types import Options, Request, Text
 from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.server import ServerOff, ServerOn, ServerRefused
@@ -77,7 +78,7 @@ def test_geometry_and_place_are_kept(qtbot: QtBot, shell: Shell, tmp_path: Path)
     shell.window.go("models")
     shell.window.toggle_sidebar()
     shell.quit()
-    again = Session(lambda _: FakeEngine())
+    again = Session(lambda *_: FakeEngine())
     context = make_context(again, Settings(tmp_path / "settings.ini"), tmp_path / "again")
     second = Shell(context, tmp_path / "log")
     assert second.window.height() == 640  # the test screen is too small for the width
@@ -146,7 +147,7 @@ def test_the_popover_says_whether_a_pair_fits(qtbot: QtBot, loaded: Shell) -> No
 def test_unload_empties_the_pill(qtbot: QtBot, loaded: Shell) -> None:
     loaded.window.run("model.unload")
     qtbot.waitUntil(lambda: "No model" in loaded.window.pill.text(), timeout=5000)
-    assert not loaded.window.actions_["model.unload"].isEnabled()
+    qtbot.waitUntil(lambda: not loaded.window.actions_["model.unload"].isEnabled(), timeout=5000)
     loaded.window.run("model.load")
     qtbot.waitUntil(lambda: isinstance(loaded.app.session.status, Ready), timeout=5000)
 
@@ -158,7 +159,42 @@ def test_recent_pairs_survive_and_bad_ones_are_dropped(qtbot: QtBot, loaded: She
     assert [pair.target for pair in RecentPairs(app.session, app.settings).pairs] == [None]
 
 
+def test_whether_a_pair_fits_is_a_dot_too(qtbot: QtBot, loaded: Shell) -> None:
+    window = loaded.window
+    theme = loaded.app.theme
+    loaded.app.settings.remember("recent_pairs", "[]")
+    window.open_popover()
+    qtbot.waitUntil(lambda: any(row.detail == "fits" for row in window.popover.found.rows), timeout=10_000)
+    rows = window.popover.found.rows
+    assert {row.detail: row.dot for row in rows} == {"loaded": "ok", "fits": "ok"}
+    listed = window.popover.found.list
+    at = next(number for number, row in enumerate(rows) if row.detail == "fits")
+    listed.setCurrentIndex(listed.model().index(1 - at, 0))  # the chosen row has colours of its own
+    area = listed.visualRect(listed.model().index(at, 0))
+    for dot in ("ok", "warn", "bad"):
+        rows[at] = replace(rows[at], dot=dot)
+        image = listed.viewport().grab(area).toImage()
+        seen = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+        assert theme.color(dot).name() in seen, dot
+    window.popover.hide()
+
+
 # The footer.
+
+
+@pytest.mark.parametrize(
+    ("error", "word", "below"),
+    [
+        (EngineFaulted("the model failed (KeyError: 3); reload it"), "Crashed", "Engine crashed"),
+        (WontFit("it needs 40 GB; choose a smaller one"), "Off", "No model is loaded"),
+    ],
+)
+def test_a_crash_is_told_from_a_pair_that_was_refused(
+    qtbot: QtBot, loaded: Shell, error: SlipstreamError, word: str, below: str
+) -> None:
+    loaded.app.bus.note(Faulted(error))
+    qtbot.waitUntil(lambda: loaded.window.footer.word() == word, timeout=5000)
+    assert loaded.window.status_bar.engine.text() == below
 
 
 def test_the_footer_tells_state_speed_and_share(qtbot: QtBot, loaded: Shell, engine: FakeEngine) -> None:
@@ -488,6 +524,7 @@ def test_the_first_start_welcomes_and_loads_the_built_in_pair(qtbot: QtBot, shel
     shell.open()
     qtbot.waitUntil(lambda: isinstance(shell.app.session.status, Ready), timeout=5000)
     assert shell.window.place == "onboarding"
+    assert shell.app.settings.recall("screen") == "models"  # where the next start begins, should this be left
     choice = shell.app.session.choice
     assert choice is not None
     assert choice.target is None

@@ -13,7 +13,6 @@ from fakes import FakeEngine, FakeTokeniser
 from slipstream.errors import WontFit
 from slipstream.events import Faulted
 from slipstream.server import tokenising
-from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.server import ServerOff, ServerOn
 from slipstream_app.windows.shell import Shell
 
@@ -71,7 +70,7 @@ def test_after_an_idle_time_the_next_request_loads_it_again(
 
 
 def test_a_pair_that_does_not_load_is_the_clients_answer(qtbot: QtBot, shell: Shell, serving: str) -> None:
-    def fail(_: PairChoice) -> FakeEngine:
+    def fail(*_: object) -> FakeEngine:
         raise WontFit("it needs 40 GB; choose a smaller one")
 
     shell.app.session._life.worker._open_pair = fail

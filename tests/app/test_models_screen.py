@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.scripted_store import DRAFTER, GB, ScriptedStore
 from slipstream.errors import InvalidRequest, SlipstreamError
 from slipstream_app.bridge.pair import BUILT_IN
-from slipstream_app.models.pairs import CONTEXTS, PEAK, STATE, DownloadState, Fetch, FitWord, Missing
+from slipstream_app.models.pairs import CONTEXTS, PEAK, STATE, DownloadState, Fetch, FitWord, Missing, PairFit
 from slipstream_app.models.sizes import size_text
 from slipstream_app.models.store import open_store
 from slipstream_app.screens.base import AppContext
@@ -65,16 +66,18 @@ def test_before_the_answer_it_looks(screen: ModelsScreen) -> None:
 
 def test_pairs_are_listed_with_their_fit_in_words(qtbot: QtBot, screen: ModelsScreen) -> None:
     visit(qtbot, screen)
-    assert screen.table.rowCount() == 4
+    assert screen.table.rowCount() == 5
     assert cell(screen, "qwen", PEAK) == "fits, 23.1 GB / 36.0 GB"
     assert cell(screen, "qwen", STATE) == "Ready"
-    assert cell(screen, "gemma", STATE) == "Drafter missing"
+    assert cell(screen, "gemma", STATE) == "Drafter missing, 1.4 GB"
     assert cell(screen, "wrong", STATE) == "Cannot be used"
     index = screen.table.index(1, STATE)
     assert index.data(Qt.ItemDataRole.AccessibleTextRole) == "State: Ready"
     screen.sections.choose(SUGGESTED)
     assert screen.table.rowCount() == 2
     assert cell(screen, "glm", PEAK).startswith("too large")
+    assert cell(screen, "glm", STATE) == "Needs 5× the memory here"
+    assert cell(screen, "small", STATE) == "Not downloaded"
     assert cell(screen, "small", PEAK) == "unknown"
 
 
@@ -118,7 +121,46 @@ def test_search_and_fits_only(qtbot: QtBot, screen: ModelsScreen) -> None:
 def test_nothing_found_says_where_to_look(qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore) -> None:
     store.rows = ()
     screen.visited(None)
+    assert not screen.pairs.suggest.isVisible()
     qtbot.waitUntil(lambda: "Nothing was found" in screen.pairs.nothing.text(), timeout=5000)
+    assert screen.pairs.add.isVisible()
+    screen.pairs.suggest.click()
+    assert screen.sections.index == SUGGESTED
+
+
+def test_nothing_that_matches_is_no_reason_to_look_elsewhere(qtbot: QtBot, screen: ModelsScreen) -> None:
+    visit(qtbot, screen)
+    screen.search.setText("nothing like it")
+    assert screen.pairs.nothing.isVisible()
+    assert not screen.pairs.suggest.isVisible()
+    screen.search.clear()
+    assert not screen.pairs.add.isVisible()
+
+
+def test_a_folder_can_be_added_where_nothing_was_found(
+    qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store.rows = ()
+    screen.visited(None)
+    qtbot.waitUntil(screen.pairs.add.isVisible, timeout=5000)
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
+    screen.pairs.add.click()
+    qtbot.waitUntil(lambda: ("add", tmp_path) in store.asked, timeout=5000)
+
+
+def test_a_fit_by_published_figures_says_so_and_can_be_checked(
+    qtbot: QtBot, screen: ModelsScreen, store: ScriptedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = PairFit(FitWord.FITS, 4 * GB, 0, GB, GB, 36 * GB, "GPU working set", 40_960, 0, True, True)
+    monkeypatch.setattr(store, "fit", lambda *_: fit)
+    visit(qtbot, screen)
+    screen.sections.choose(SUGGESTED)
+    choose(screen, "small")
+    words = screen.pairs.details.fit_words.text()
+    assert words.startswith("Fits at 32,768 tokens")
+    assert "asks the hub for its exact size" in words
+    assert "Its drafter is not counted" in words
+    assert screen.pairs.details.check.isVisible()
 
 
 def test_a_pair_that_cannot_be_used_says_why(qtbot: QtBot, screen: ModelsScreen) -> None:

@@ -356,7 +356,7 @@ def test_auto_races_when_it_is_asked_for(
 def test_a_real_race_at_a_temperature(qtbot: QtBot, qapp: object, tmp_path: Path) -> None:
     """The real engine on a tiny model, through the app's own session and thread."""
     folder = write_target(tmp_path / "model")
-    session = Session(lambda _: open_engine(Pair(folder)))
+    session = Session(lambda *_: open_engine(Pair(folder)))
     app = make_context(session, Settings(tmp_path / "settings.ini"), tmp_path)
     screen = RaceScreen(app)
     qtbot.addWidget(screen)

@@ -231,6 +231,22 @@ def test_running_it_follows_and_then_rests_with_the_last_figures(
     assert screen.strip.table.rowCount() == told.rounds + 1  # the prompt's own token is a row too
 
 
+def test_a_figures_name_is_whole_when_its_prompt_was_kept(
+    qtbot: QtBot, screen: TelemetryScreen, ready: AppContext
+) -> None:
+    shown = screen.figures.ttft
+    for zoom in (100, 150):
+        ready.theme.set_zoom(zoom)
+        before = shown.width()
+        ready.telemetry.on_opened(zoom, "chat", ASK)
+        ready.telemetry.on_said(zoom, Done(Finish.STOP, timings(reused=5), ()))
+        screen.refresh()
+        assert shown.name.text() == "to first token, cached"
+        assert shown.width() == before, "nothing jitters"
+        assert shown.name.fontMetrics().horizontalAdvance(shown.name.text()) <= shown.width()
+    ready.theme.set_zoom(100)
+
+
 def test_hidden_it_does_nothing(qtbot: QtBot, screen: TelemetryScreen, ready: AppContext) -> None:
     screen.hide()
     paints = screen.paints

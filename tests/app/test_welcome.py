@@ -15,12 +15,14 @@ from fakes import FakeEngine
 from slipstream.errors import SlipstreamError, Unsteady
 from slipstream.events import Event
 from slipstream.jobs import Job
+from slipstream.store.memory import Limit
 from slipstream.types import Calibrate
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
-from slipstream_app.models.pairs import Missing, PairRow, Shelf
+from slipstream_app.models.pairs import FitWord, Missing, PairFit, PairRow, Shelf
 from slipstream_app.models.suggest import Size, Sure, download_of, estimate, found_here, suggested
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.onboarding import OnboardingScreen
+from slipstream_app.widgets.panel import Words
 
 
 def known(title: str, bits: str, drafter: int = GB) -> PairRow:
@@ -69,8 +71,23 @@ def test_a_download_is_all_that_it_queues() -> None:
     ],
 )
 def test_three_at_most_are_suggested_and_all_of_them_fit(memory: int, sizes: dict[Size, str]) -> None:
-    found = {one.size: one.row.title.partition("-")[0] for one in suggested(ROWS, memory * GB)}
+    found = {one.size: one.row.title.partition("-")[0] for one in suggested(ROWS, {}, memory * GB)}
     assert found == sizes
+
+
+def test_what_is_known_to_fit_goes_first_and_what_has_no_room_for_a_context_is_left_out() -> None:
+    fits = {row.key: PairFit(FitWord.UNKNOWN) for row in ROWS}
+    fits[ROWS[1].key] = PairFit(FitWord.FITS, longest_context=32768)
+    fits[ROWS[2].key] = PairFit(FitWord.TOO_LARGE, longest_context=6144)
+    fits[ROWS[3].key] = PairFit(FitWord.TOO_LARGE, longest_context=2048)
+    assert [one.row for one in suggested(ROWS, fits, 33 * GB)] == [ROWS[2], ROWS[1]]
+
+
+def test_near_the_middle_the_better_drafter_is_suggested() -> None:
+    better = replace(ROWS[2], key="better", published_speedup=2.7)
+    far = replace(ROWS[1], key="far", published_speedup=9.0)
+    rows = [ROWS[0], far, ROWS[2], better, ROWS[3]]
+    assert suggested(rows, {}, 33 * GB)[0].row is better
 
 
 def test_what_is_here_and_whole_is_offered_first() -> None:
@@ -126,6 +143,61 @@ def test_a_pair_that_is_not_here_leads_to_where_it_can_be_had(
     assert asked.args == ["models", {"shelf": "suggested", "words": "Middle-14B 8-bit + DSpark"}]
 
 
+@pytest.mark.parametrize(
+    ("fit", "tokens", "words"),
+    [
+        (PairFit(FitWord.FITS, longest_context=65536), 65536, "fits at 32k"),
+        (PairFit(FitWord.FITS, longest_context=8192), 8192, "fits at 8k"),
+        (PairFit(FitWord.TIGHT, longest_context=40960), 65536, "tight at 32k"),
+        (PairFit(FitWord.TOO_LARGE, longest_context=12544), 65536, "fits up to 12k"),
+        (PairFit(FitWord.TOO_LARGE, longest_context=256), 65536, "too large"),
+        (
+            PairFit(FitWord.FITS, longest_context=65536, lacks_drafter=True),
+            65536,
+            "fits at 32k (drafter not counted)",
+        ),
+    ],
+)
+def test_each_suggestion_says_its_size_and_how_much_context_fits(
+    qtbot: QtBot,
+    screen: OnboardingScreen,
+    store: ScriptedStore,
+    monkeypatch: pytest.MonkeyPatch,
+    fit: PairFit,
+    tokens: int,
+    words: str,
+) -> None:
+    store.rows = [replace(ROWS[2], context=tokens)]
+    if fit.longest_context < 4096:  # on this machine, and chosen by nobody
+        store.rows = [replace(ROWS[2], context=tokens, shelf=Shelf.ON_MAC, missing=(), bytes=5 * GB)]
+    monkeypatch.setattr(store, "fit", lambda row, at, bits: fit if at == 32768 else PairFit(FitWord.UNKNOWN))
+    screen.visited(None)
+    qtbot.waitUntil(lambda: len(screen._notes) == 2, timeout=5000)
+    note = screen._notes[1]
+    assert isinstance(note, Words)
+    assert note.text().endswith(f", {words}")
+    assert ("16.4 GB to download" if fit.longest_context >= 4096 else "5.0 GB") in note.text()
+
+
+def test_the_catalogues_own_suggestions_say_it_offline(
+    qtbot: QtBot, ready: AppContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With the real store and an empty disk, on a Mac with 36 GB for the GPU; nobody is asked."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    limit = Limit(36 * GB, "GPU working set", 48 * GB, True, packs_drafters=True)
+    monkeypatch.setattr("slipstream.store.memory.limit", lambda: limit)
+    monkeypatch.setattr("slipstream_app.models.store.hub.look", None)
+    screen = OnboardingScreen(ready)
+    screen._machine = replace(screen._machine, gpu_bytes=36 * GB)
+    qtbot.addWidget(screen)
+    screen.visited(None)
+    qtbot.waitUntil(screen.looking.isHidden, timeout=20_000)
+    notes = [note.text() for note in screen._notes[1:] if isinstance(note, Words)]
+    assert 2 <= len(notes) <= 3
+    assert all("GB to download, fits at 32k" in note for note in notes), notes
+
+
 def test_a_store_that_cannot_be_read_leaves_the_built_in_pair(
     qtbot: QtBot, screen: OnboardingScreen, store: ScriptedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +251,8 @@ def test_what_the_self_test_measured_is_kept(qtbot: QtBot, screen: OnboardingScr
     screen.ready.measure.click()
     assert screen.ready.skip.isVisible()
     qtbot.waitUntil(lambda: screen.ready.test is None, timeout=10_000)
-    assert "Both answers are the same" in screen.ready.result.text()
+    assert "the answers are the same, token for token" in screen.ready.result.text()
+    assert "× as fast on code, " in screen.ready.result.text()
+    assert "× on prose" in screen.ready.result.text()
     qtbot.waitUntil(screen.ready.measure.isVisible, timeout=5000)  # calibrated too
     assert ready.speedups.best("a scripted model") is not None

@@ -292,7 +292,7 @@ def _open(*, is_loaded: bool, pieces: tuple[str, ...] = ("Hello",), round_s: flo
     application = QApplication.instance() or QApplication([])
     file = log.start(data_dir() / "logs")
     settings = Settings(data_dir() / "settings.ini")
-    session = Session(lambda _: FakeEngine(Script(pieces=pieces, round_s=round_s), info))
+    session = Session(lambda *_: FakeEngine(Script(pieces=pieces, round_s=round_s), info))
     shell = Shell(make_context(session, settings, data_dir()), file)
     _KEPT.append(application)
     shell.window.show()

@@ -9,6 +9,7 @@ fonts-noto-mono.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import socket
@@ -17,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +34,21 @@ from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 from app.fake_run import WRITTEN, FakeRun, figure  # noqa: E402
 from app.scripted_store import ScriptedStore  # noqa: E402
 from fakes import INFO, FakeEngine, FakeTokeniser, Script  # noqa: E402
+from slipstream.curves import Curves  # noqa: E402
+from slipstream.engine.costs import Costs  # noqa: E402
+from slipstream.engine.held import Held  # noqa: E402
 from slipstream.jobs import Job  # noqa: E402
 from slipstream.server.backend import Backend  # noqa: E402
-from slipstream.store import machine  # noqa: E402
+from slipstream.store import machine, memory  # noqa: E402
 from slipstream.types import Mode  # noqa: E402
 from slipstream_app import strings  # noqa: E402
 from slipstream_app.bridge.pair import PairChoice  # noqa: E402
 from slipstream_app.bridge.server import ServerOn  # noqa: E402
 from slipstream_app.bridge.session import Session  # noqa: E402
+from slipstream_app.mac import Machine  # noqa: E402
 from slipstream_app.main import make_context  # noqa: E402
 from slipstream_app.models import chat_prompt  # noqa: E402
+from slipstream_app.screens import onboarding  # noqa: E402
 from slipstream_app.screens.models import ModelsScreen  # noqa: E402
 from slipstream_app.settings import Settings  # noqa: E402
 from slipstream_app.windows.shell import Shell  # noqa: E402
@@ -70,6 +76,7 @@ It trusts its input. A real one should also:
 | no space in the first line | 400 |
 | head over 64 kB | 431 |
 """
+ACCEPTED = {"mlx-community/Qwen3.8-27B-4bit + z-lab/dflash": {"dflash": [12340, 8761, 1763]}}
 WIDTH = 3  # characters a round when drafts are kept
 
 
@@ -110,16 +117,41 @@ def script(job: Job) -> Script:
     return Script(pieces=tuple(text[at : at + width] for at in range(0, len(text), width)), round_s=0.04)
 
 
+BENT = {1: 62.0, 2: 63.0, 3: 63.5, 5: 65.0, 7: 68.0, 9: 84.0, 12: 106.0, 17: 143.0}  # rows -> milliseconds
+
+
+@dataclass
+class Counted:
+    """As the engine counts its memory."""
+
+    now: Held = field(default_factory=lambda: Held(*(round(gb * 1e9) for gb in (15.4, 1.7, 0.9, 19.1, 16.0))))
+
+
+@dataclass
+class Measured(FakeEngine):
+    """Knows what its passes cost, as after a calibration."""
+
+    costs: Costs = field(
+        default_factory=lambda: Costs(
+            frozenset(("lookup",)),
+            Curves({512: BENT}, {"dspark": {512: {1: 6.0, 4: 8.0, 7: 9.0, 16: 13.0}}, "dflash": {512: {7: 7.0}}}),
+            {"dspark": 5},
+        )
+    )
+    ledger: Counted = field(default_factory=Counted)
+
+
 class Studio:
     """The whole app with something in it."""
 
     def __init__(self, folder: Path) -> None:
         info = replace(INFO, name="Qwen3.8 27B 4-bit", context=32768, quantisation="4-bit group 64", dtype="bfloat16")
         info = replace(info, drafters=(Mode.DSPARK, Mode.DFLASH))
-        self.session = Session(lambda _: FakeEngine(script, info))
+        self.session = Session(lambda *_: Measured(script, info))
         context = make_context(self.session, Settings(folder / "settings.ini"), folder)
         context.settings.set("server/port", free_port())
         context.settings.remember("recent_pairs", "[]")
+        context.settings.remember("accepted", json.dumps(ACCEPTED))
         self.shell = Shell(context, folder / "slipstream.log")
         self.app, self.window = context, self.shell.window
         self.window.show()
@@ -162,8 +194,14 @@ class Studio:
 
 
 def _welcome(studio: Studio) -> QWidget:
+    """On a Mac with nothing on its disk."""
+    limit = memory.Limit(36 * 10**9, "GPU working set", 48 * 10**9, True, packs_drafters=True)
+    memory.limit = lambda: limit
+    mac_ = Machine("Apple M4 Pro", 48 * 10**9, 36 * 10**9, "macOS 26.1", 212 * 10**9)
+    setattr(onboarding, "machine", lambda _: mac_)  # noqa: B010 - it is the name that the screen calls
     studio.window.go("onboarding")
     screen: Any = studio.window.screen_now
+    studio.wait(screen.looking.isHidden)
     screen.ready.run_test()
     studio.wait(lambda: screen.ready.test is None)
     return studio.window
@@ -280,12 +318,14 @@ def _telemetry(studio: Studio) -> QWidget:
     chat.submit()
     studio.wait(lambda: studio.app.telemetry.points[-1] is not before and chat.chats.reply is None)
     QTest.qWait(1000)
+    studio.app.settings.set("general/detail", "expert")
     studio.window.go("telemetry")
     return studio.window
 
 
 def _history(studio: Studio) -> QWidget:
     """Its last page."""
+    studio.app.settings.set("general/detail", "standard")
     screen: Any = studio.window.screen_now
     screen.sections.choose(2)
     return studio.window

@@ -72,7 +72,7 @@ def main() -> int:
         inbox = Inbox(4 * args.clients)
         news: queue.SimpleQueue[Status] = queue.SimpleQueue()
         limits = CacheLimits(16 * MIB, 0, name)
-        thread = start(inbox, lambda: open_engine(pair, limits), news.put)
+        thread = start(inbox, lambda _: open_engine(pair, limits), news.put)
         try:
             status = next(status for status in iter(news.get, None) if isinstance(status, Ready | Faulted))
             if isinstance(status, Faulted):

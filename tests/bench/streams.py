@@ -84,7 +84,7 @@ def main() -> int:
     )
     inbox = Inbox()
     news: queue.SimpleQueue[Status] = queue.SimpleQueue()
-    thread = start(inbox, lambda: open_engine(pair), news.put)
+    thread = start(inbox, lambda _: open_engine(pair), news.put)
     try:
         while not isinstance(status := news.get(), Ready):
             if isinstance(status, Faulted):

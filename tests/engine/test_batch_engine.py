@@ -16,7 +16,7 @@ import pytest
 
 from slipstream.engine.engine import MlxEngine, Pair, open_engine
 from slipstream.errors import EngineFaulted, InvalidRequest
-from slipstream.events import Choice, Delta, Done, Event, Failed, Faulted, Finish, Prefill, Ready, Status
+from slipstream.events import Choice, Delta, Done, Event, Failed, Faulted, Finish, Prefill, Ready, Report, Status
 from slipstream.jobs import Inbox, Job
 from slipstream.measure.result import Answer
 from slipstream.models.target import Target
@@ -82,7 +82,7 @@ def loop(
     inbox = Inbox(256)
     made = Loop(inbox)
 
-    def load() -> MlxEngine:
+    def load(_: Report) -> MlxEngine:
         limits = CacheLimits(64 * MIB, 0, str(root)) if max_batch > 1 else None
         folders = tuple(root / name for name in drafters)
         pair = Pair(root / "llama", folders, kv_bits=kv_bits, max_batch=max_batch)

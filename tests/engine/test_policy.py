@@ -181,3 +181,20 @@ def test_a_number_that_a_grammar_never_lets_be_measured_is_not_asked_for_for_eve
         policy.learn("dspark" if verified else PLAIN, verified, 0, 30.0 if verified else 10.0)
     assert lengths[2] == 7
     assert lengths[100:].count(0) > 90
+
+
+def test_what_is_allowed_now_is_known_outside() -> None:
+    """For the chart of costs: the length chosen last, 0 while the drafter is parked; in shared rounds, what was run."""
+    costs = Costs(free=frozenset(("lookup",)), curves=Curves({0: {1: 10.0, 8: 16.0}}, {"dspark": {0: {7: 2.0}}}))
+    assert costs.depth().measured == 7
+    assert costs.depth().caps == {}
+    policy = Policy(costs)
+    lengths: list[int] = []
+    for _ in range(40):
+        lengths.append(policy.length("dspark", 7))
+        assert costs.depth().caps == {"dspark": lengths[-1]}
+        policy.learn("dspark" if lengths[-1] else PLAIN, lengths[-1], 0, None if lengths[-1] % 2 else 10.0)
+    assert 0 in lengths
+    policy.learn("dspark", 3, 1, None)
+    policy.learn("lookup", 5, 5, None)
+    assert costs.depth().caps == {"dspark": 3}

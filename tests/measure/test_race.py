@@ -206,7 +206,7 @@ def test_questions_go_through_the_chat_template_unless_raw() -> None:
 def test_a_real_race_on_a_tiny_model(tmp_path: Path) -> None:
     folder = write_target(tmp_path / "model")
     inbox = Inbox()
-    thread = start(inbox, lambda: open_engine(Pair(folder)))
+    thread = start(inbox, lambda _: open_engine(Pair(folder)))
     try:
         options = Options(temperature=0.8, seed=3, max_tokens=12, ignore_eos=True)
         result = race(inbox, QUESTIONS[:1], (Mode.BASELINE, Mode.LOOKUP), options, dtype="float32", trials=2)

@@ -19,7 +19,7 @@ from server.requests import chat, chat_body, get, open_stream, post
 from server.test_streams import wait_for
 from slipstream.curves import Curves
 from slipstream.errors import ModelNotFound, Unsteady, WontFit
-from slipstream.events import Done, Event, Finish, Measured, Timings
+from slipstream.events import Done, Event, Finish, Measured, Report, Timings
 from slipstream.jobs import Inbox, Job
 from slipstream.server import model_host
 from slipstream.server.app import HttpServer
@@ -73,7 +73,7 @@ def hosting(script: Script = SLOW, *, load_s: float = 0.0, **settings: Any) -> G
     backend = Backend(Inbox(), open_tokeniser=lambda _: FakeTokeniser())
     lock = threading.Lock()
 
-    def open_engine(name: str) -> FakeEngine:
+    def open_engine(name: str, report: Report) -> FakeEngine:
         time.sleep(load_s)
         if name == "broken":
             raise WontFit("broken needs more memory than there is")
@@ -335,7 +335,7 @@ def test_many_requests_and_loads_at_once_lose_nothing() -> None:
 def test_the_tokeniser_is_there_before_the_model_is_ready() -> None:
     opened: list[str] = []
     backend = Backend(Inbox(), open_tokeniser=lambda info: opened.append(info.name) or FakeTokeniser())
-    host = ModelHost(backend, lambda name: FakeEngine(info=replace(INFO, name=name)), "first")
+    host = ModelHost(backend, lambda name, _: FakeEngine(info=replace(INFO, name=name)), "first")
     try:
         asyncio.run(host.load_default())
         assert backend.is_loaded and opened == ["first"]

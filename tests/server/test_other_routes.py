@@ -214,6 +214,7 @@ def test_health_and_answers_without_a_model() -> None:
         for status, name in (
             (Empty(), "empty"),
             (Loading("big"), "loading"),
+            (Loading("big", 3 * 10**9, 18 * 10**9), "loading"),
             (Faulted(ModelNotFound("gone")), "faulted"),
         ):
             served.backend.note(status)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slipstream.errors import InvalidRequest
-from slipstream.store import catalog
+from slipstream.store import catalog, shape
 from slipstream.store.catalog import KINDS, Catalog, load, stem_of
 
 Reader = Callable[[str], Catalog]
@@ -73,6 +73,21 @@ def test_every_entry_names_a_repository_and_its_source() -> None:
             if target.layers and target.family != "Nanbeige":  # it runs its layers twice and counts on
                 assert all(-1 <= tap < target.layers for tap in drafter.taps)
             assert list(drafter.taps) == sorted(drafter.taps)
+
+
+def test_a_shape_says_what_a_context_takes() -> None:
+    """As the model's own config.json would: Qwen3-8B keeps 144 kB a token, Qwen3.8-27B a fourth of its layers' rows."""
+    known = {target.name: target for target in catalog.default().targets}
+    shapes = {name: shape.of_config(target.config(target.recommended) or {}) for name, target in known.items()}
+    assert all(shapes[name] is not None for name, target in known.items() if target.shape)
+    qwen3, hybrid = shapes["Qwen3-8B"], shapes["Qwen3.8-27B"]
+    assert qwen3 is not None
+    assert hybrid is not None
+    assert qwen3.cache_bytes(32768, 2) == 32768 * 36 * 2 * 8 * 128 * 2
+    assert hybrid.cache_bytes(65536, 2) - hybrid.cache_bytes(32768, 2) == 32768 * 16 * 2 * 4 * 256 * 2
+    assert (known["Qwen3-8B"].config("8-bit") or {})["quantization"] == {"bits": 8, "group_size": 64}
+    assert "quantization" not in (known["LFM2.5-1.2B-Instruct"].config("bf16") or {})
+    assert known["Gemma-4 12B"].config("8-bit") is None
 
 
 @pytest.mark.parametrize(

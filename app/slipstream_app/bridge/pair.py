@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipstream.engine.costs import Costs
-from slipstream.events import Event
+from slipstream.events import Event, Report
 from slipstream.jobs import Job
 from slipstream.service import Engine
 
 if TYPE_CHECKING:
+    from slipstream.engine.held import Ledger
     from slipstream.store.reuse import CacheDesk
 
 SAFE_CONTEXT = 4096  # tokens, in safe mode
@@ -58,10 +59,10 @@ def made_choice(title: str, model: str | None, drafter: Path, kind: str = "DSpar
     return PairChoice(f"{title} + own {kind}", model, (str(drafter),))
 
 
-def open_choice(choice: PairChoice, desk: CacheDesk | None = None) -> Engine:
+def open_choice(choice: PairChoice, report: Report | None = None, desk: CacheDesk | None = None) -> Engine:
     """Load a pair. On the engine's thread, which is the first to import MLX. Raises SlipstreamError.
 
-    `desk`: where others find the engine's prefix cache.
+    `report`: told of each piece that was read. `desk`: where others find the engine's prefix cache.
     """
     import argparse
 
@@ -80,7 +81,7 @@ def open_choice(choice: PairChoice, desk: CacheDesk | None = None) -> Engine:
     if choice.drafters is not None:
         for name in choice.drafters or ("none",):
             words += ["--drafter", name]
-    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH, Mode.MTP), cache_limits(), desk)
+    engine = open_pair(parser.parse_args(words), (Mode.DSPARK, Mode.DFLASH, Mode.MTP), cache_limits(), desk, report)
     return engine if choice.context is None else _Shortened(engine, choice.context)
 
 
@@ -100,6 +101,11 @@ def costs_of(engine: Engine) -> Costs | None:
     return costs if isinstance(costs, Costs) else None
 
 
+def ledger_of(engine: Engine) -> Ledger | None:
+    """What an engine counts of its memory; None where it counts nothing."""
+    return getattr(engine, "ledger", None)
+
+
 class _Shortened:
     """An engine that takes fewer tokens than its model could."""
 
@@ -107,6 +113,7 @@ class _Shortened:
         self._engine = engine
         self.info = replace(engine.info, context=min(context, engine.info.context))
         self.costs = costs_of(engine)
+        self.ledger = ledger_of(engine)
         self.rest = engine.rest
         self.close = engine.close
 

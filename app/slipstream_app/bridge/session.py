@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QThread, Slot
 
+from slipstream.engine.costs import Depth
 from slipstream.errors import EngineFaulted, ModelNotFound
-from slipstream.events import Empty, Event, Faulted, Loading, Ready, Status, Working
+from slipstream.events import Empty, Event, Faulted, Loading, Ready, Report, Status, Working
 from slipstream.jobs import Job
 from slipstream.service import Engine
 from slipstream.types import ModelInfo, Request
@@ -21,6 +22,7 @@ from slipstream_app.bridge.watched import WatchedInbox
 from slipstream_app.bridge.worker import EngineWorker, OpenPair, Wish
 
 if TYPE_CHECKING:
+    from slipstream.engine.held import Held
     from slipstream.store.reuse import CacheDesk
 
 logger = logging.getLogger(__name__)
@@ -72,6 +74,18 @@ class Session(QObject):
         """What rounds of the loaded pair cost here so far: by source, (drafts verified, milliseconds)."""
         costs = self._life.worker.costs
         return {} if costs is None else costs.rounds()
+
+    @property
+    def depth(self) -> Depth:
+        """How far it pays to draft with the loaded pair here, and how far is drafted now."""
+        costs = self._life.worker.costs
+        return Depth() if costs is None else costs.depth()
+
+    @property
+    def held(self) -> Held | None:
+        """What the loaded pair holds of the memory; None where nothing is loaded, or it does not say."""
+        ledger = self._life.worker.ledger
+        return None if ledger is None else ledger.now
 
     def load(self, choice: PairChoice) -> None:
         """Load a pair in place of the one there; running jobs are cancelled. Jobs may be submitted at once."""
@@ -150,12 +164,12 @@ class Session(QObject):
         if self._inbox is not None:
             self._inbox.close()
 
-    def _open_choice(self, choice: PairChoice) -> Engine:
+    def _open_choice(self, choice: PairChoice, report: Report) -> Engine:
         """On the engine's thread: what it imports takes too long for the window's."""
         from slipstream.store.reuse import CacheDesk
 
         self.prompts = self.prompts or CacheDesk()
-        return open_choice(choice, self.prompts)
+        return open_choice(choice, report, self.prompts)
 
     def _note(self, status: Status) -> None:
         """On the engine's thread."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
 from slipstream.engine.costs import Costs
-from slipstream.events import Empty, Status
+from slipstream.events import Empty, Report, Status
 from slipstream.jobs import Inbox, cancelled_before_start
 from slipstream.service import Engine, serve
-from slipstream_app.bridge.pair import PairChoice, costs_of
+from slipstream_app.bridge.pair import PairChoice, costs_of, ledger_of
 
-OpenPair = Callable[[PairChoice], Engine]
+if TYPE_CHECKING:
+    from slipstream.engine.held import Ledger
+
+OpenPair = Callable[[PairChoice, Report], Engine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class EngineWorker(QObject):
         self._open_pair = open_pair
         self._emit = emit
         self.costs: Costs | None = None  # of the loaded pair
+        self.ledger: Ledger | None = None
         self._wishes: queue.SimpleQueue[Wish | None] = queue.SimpleQueue()
 
     def wish(self, wish: Wish | None) -> None:
@@ -45,14 +50,14 @@ class EngineWorker(QObject):
         while (wish := self._wishes.get()) is not None:
             choice, inbox = wish.choice, wish.inbox
             if not inbox.is_closed:
-                serve(inbox, lambda choice=choice: self._open(choice), self._emit, name=choice.title)
-                self.costs = None
+                serve(inbox, lambda report, choice=choice: self._open(choice, report), self._emit, name=choice.title)
+                self.costs = self.ledger = None
             while (job := inbox.get(wait=False)) is not None:  # taken back before it was loaded
                 job.sink(cancelled_before_start(job))
             if self._wishes.empty():
                 self._emit(Empty())
 
-    def _open(self, choice: PairChoice) -> Engine:
-        engine = self._open_pair(choice)
-        self.costs = costs_of(engine)
+    def _open(self, choice: PairChoice, report: Report) -> Engine:
+        engine = self._open_pair(choice, report)
+        self.costs, self.ledger = costs_of(engine), ledger_of(engine)
         return engine

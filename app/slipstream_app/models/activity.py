@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from slipstream.errors import EngineFaulted
 from slipstream.events import Delta, Done, Empty, Event, Failed, Faulted, Loading, Ready, Status, Working
 from slipstream_app.bridge.bus import Bus
 
@@ -75,6 +76,8 @@ class Activity(QObject):
             self.changed.emit()
 
     def _now(self) -> Doing:
+        if isinstance(self._status, Faulted) and not isinstance(self._status.error, EngineFaulted):
+            return Doing.NOTHING  # a pair that was refused never ran
         if not isinstance(self._status, Working):
             return _AT_REST[type(self._status)]
         if self._writing:

@@ -11,11 +11,14 @@ from typing import Any, Protocol
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from slipstream.store.candidate import Candidate
+from slipstream.store.local import Place
+from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.models.sizes import size_text
 
 Index = QModelIndex | QPersistentModelIndex
 PAIR, BITS, DISK, PEAK, SPEED, KEEP, STATE = range(7)
+MUCH, WHOLE = 1.1, 3.0  # times the limit: from there on it is said, and in whole numbers
 CONTEXTS = tuple(2**power for power in range(12, 19))  # 4k to 256k
 
 
@@ -41,6 +44,16 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class Half:
+    """A model or a drafter that is on this machine."""
+
+    name: str
+    folder: Path
+    files: tuple[tuple[str, int], ...]  # names in the folder, and bytes
+    licence: str = ""  # as its files or the catalogue say; empty: neither does
+
+
+@dataclass(frozen=True, slots=True)
 class PairRow:
     """A pair as it is on disk now, or as it could be had."""
 
@@ -52,8 +65,13 @@ class PairRow:
     context: int | None  # the model's own limit
     missing: tuple[Missing, ...] = ()
     problem: str = ""  # why it cannot be used, in a sentence with what to do
-    facts: tuple[str, ...] = ()  # licence, folder, where its figures come from
+    facts: tuple[str, ...] = ()  # where its figures come from, and what else there is to know
+    place: Place | None = None  # where it was found
     folder: Path | None = None
+    halves: tuple[Half, ...] = ()  # what is here of it, the model first
+    licence: str = ""  # of one that is not here
+    modes: tuple[Mode, ...] = ()  # who drafts in it
+    published_speedup: float | None = None  # against plain decoding, on somebody else's machine
     is_removable: bool = False
     is_made_here: bool = False  # its drafter was trained on this machine
 
@@ -87,6 +105,12 @@ class PairFit:
     limit_name: str = ""
     longest_context: int = 0
     loading: int = 0  # beside the weights, before there is a context
+    is_estimate: bool = False  # by what was published of it; the hub was not asked
+    lacks_drafter: bool = False  # whose size nobody published: it is not counted
+
+    @property
+    def is_known(self) -> bool:
+        return self.word is not FitWord.UNKNOWN
 
     @property
     def total(self) -> int:
@@ -211,6 +235,10 @@ class PairTable(QAbstractTableModel):
     def number_of(self, key: str) -> int | None:
         return next((number for number, row in enumerate(self._rows) if row.key == key), None)
 
+    def number_with(self, choice: PairChoice) -> int | None:
+        """Of the row that this choice loads."""
+        return next((number for number, row in enumerate(self._rows) if row.choice == choice), None)
+
     def fit_of(self, row: PairRow) -> PairFit | None:
         return self._seen.fits.get(row.key)
 
@@ -260,7 +288,14 @@ class PairTable(QAbstractTableModel):
         return all(word in text for word in self._words)
 
     def is_loaded(self, row: PairRow) -> bool:
-        return self._seen.loaded is not None and self._seen.loaded == row.choice
+        """Also without its drafter: then it is the first of the pairs with this model."""
+        loaded = self._seen.loaded
+        if loaded is None or loaded == row.choice:
+            return loaded is not None
+        if loaded.drafters != () or any(one.choice == loaded for one in self._all):
+            return False
+        same = (one for one in self._all if one.shelf is Shelf.ON_MAC and one.choice.target == loaded.target)
+        return next(same, None) is row
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own default
         return 0 if parent.isValid() else len(self._rows)
@@ -333,11 +368,20 @@ class PairTable(QAbstractTableModel):
 
     def state_text(self, row: PairRow) -> str:
         if self.is_loaded(row):
-            return self.tr("Loaded")
+            is_whole = self._seen.loaded == row.choice
+            return self.tr("Loaded") if is_whole else self.tr("Loaded without drafter")
         if row.problem:
             return self.tr("Cannot be used")
         if not row.missing:
             return self.tr("Ready")
         if row.shelf is Shelf.ON_MAC:
-            return self.tr("Drafter missing")
+            size = sum(half.bytes or 0 for half in row.missing)
+            return self.tr("Drafter missing, {0}").format(size_text(size)) if size else self.tr("Drafter missing")
+        fit = self._seen.fits.get(row.key)
+        if fit is not None and fit.word is FitWord.TOO_LARGE and fit.total >= MUCH * fit.limit > 0:
+            return self.tr("Needs {0}× the memory here").format(_times(fit.total / fit.limit))
         return self.tr("Not downloaded")
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= WHOLE else f"{ratio:.1f}"

@@ -23,22 +23,28 @@ from slipstream.store import (
 )
 from slipstream.store import token as tokens
 from slipstream.store.catalog import DrafterEntry, TargetEntry
+from slipstream.store.licence import licence_of
 from slipstream.store.local import Broken, Complete, LocalModel, Partial, Place, Role
 from slipstream.train import made
+from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice, made_choice
 from slipstream_app.models.pairs import (
     DownloadState,
     Fetch,
     FitWord,
+    Half,
     Missing,
     PairFit,
     PairRow,
     RemovalPlan,
     Shelf,
 )
+from slipstream_app.models.suggest import target_bytes
 
 IN_TARGET = "in target"  # the packaging of heads that come with the model
 KINDS = {"dspark": "DSpark", "dflash": "DFlash", "dflash2": "DFlash 2", "mtp": "MTP"}
+MODES = {"dspark": Mode.DSPARK, "dflash": Mode.DFLASH, "dflash2": Mode.DFLASH, "mtp": Mode.MTP}
+BUILT_IN_LICENCES = {Role.TARGET: "apache-2.0", Role.DRAFTER: "mit"}  # THIRD_PARTY_NOTICES.md, LICENSE
 WORDS = {
     memory.Verdict.FITS: FitWord.FITS,
     memory.Verdict.TIGHT: FitWord.TIGHT,
@@ -84,7 +90,18 @@ class CoreStore:
         if targets := [model for model in own if model.role is Role.TARGET and model.is_complete]:
             of = _Halves(targets[0], tuple(model for model in own if model.role is Role.DRAFTER))
             size = sum(model.bytes for model in own)
-            row = PairRow("built in", BUILT_IN, Shelf.ON_MAC, _bits(targets[0]), size, targets[0].context)
+            halves_ = tuple(_half(model, BUILT_IN_LICENCES[model.role]) for model in own)
+            row = PairRow(
+                "built in",
+                BUILT_IN,
+                Shelf.ON_MAC,
+                _bits(targets[0]),
+                size,
+                targets[0].context,
+                place=Place.BUILT_IN,
+                halves=halves_,
+                modes=(*demo.DRAFTERS,),
+            )
             add(row, of)
             for drafter in made.made_for(demo.NAME, {}, trained):
                 add(*_made_row(BUILT_IN.title.partition(" + ")[0], None, targets[0], drafter))
@@ -118,13 +135,19 @@ class CoreStore:
             return PairFit(FitWord.UNKNOWN)
         limit = self._limit = self._limit or memory.limit()
         context = min(context, row.context or context)
+        is_estimate = lacks_drafter = False
         if of.target is not None:
             folders = [local.folder_of(model) for model in of.drafters]
             if row.choice.drafters is None and heads.has(of.target.path):
                 folders.append(of.target.path)
             told = memory.fit(_numbers_of(of.target), folders, context=context, kv_bits=kv_bits, against=limit)
-        elif (remote := self._candidates.get(row.key)) is not None:
-            told = memory.fit(remote, context=context, kv_bits=kv_bits, against=limit)
+        elif (remote := self._candidates.get(row.key) or _published(row, of.entry)) is not None:
+            beside = of.drafter if of.drafter is not None and of.drafter.packaging != IN_TARGET else None
+            size = None if beside is None else beside.bytes
+            drafters = () if size is None else (candidate.of_config({}, size),)
+            told = memory.fit(remote, drafters, context=context, kv_bits=kv_bits, against=limit)
+            is_estimate = row.key not in self._candidates
+            lacks_drafter = beside is not None and size is None
         else:
             # Weights alone that are too large settle it; the rest is known when the hub was asked.
             is_hopeless = row.bytes is not None and limit.on_gpu and row.bytes > limit.bytes
@@ -133,19 +156,18 @@ class CoreStore:
             return PairFit(FitWord.TOO_LARGE, row.bytes, limit=limit.bytes, limit_name=limit.kind)
         if not told.is_known:
             return PairFit(FitWord.UNKNOWN)
-        drafter = told.drafter + told.drafter_kv
-        if of.target is None and of.drafter is not None:
-            drafter += of.drafter.bytes or 0
         return PairFit(
             WORDS[told.verdict],
             told.target,
-            drafter,
+            told.drafter + told.drafter_kv,
             told.kv,
             told.working,
             limit.bytes,
             limit.kind,
             told.longest_context,
             told.loading,
+            is_estimate,
+            lacks_drafter,
         )
 
     def look_up(self, row: PairRow) -> None:
@@ -224,9 +246,16 @@ def _rows_of(
     short = model.name.rpartition("/")[2]
 
     def row(
-        title: str, drafter: LocalModel | None, own: tuple[str, ...] | None, missing: tuple[Missing, ...] = ()
+        title: str,
+        drafter: LocalModel | None,
+        own: tuple[str, ...] | None,
+        missing: tuple[Missing, ...] = (),
+        modes: tuple[Mode, ...] = (),
     ) -> PairRow:
-        facts = [f"{entry.licence}" if entry and entry.licence else "", f"{model.place.value}: {model.path}"]
+        halves = [_half(model, entry.licence if entry else None)]
+        if drafter is not None:
+            found = known.drafter(drafter.name)
+            halves.append(_half(drafter, found[1].licence if found else None))
         return PairRow(
             key=f"{model.name} + {drafter.name if drafter else ''}",
             choice=PairChoice(title, model.name, own),
@@ -236,26 +265,31 @@ def _rows_of(
             context=model.context,
             missing=missing,
             problem=problem,
-            facts=tuple(fact for fact in facts if fact),
+            place=model.place,
             folder=model.path,
+            halves=tuple(halves),
+            modes=modes,
             is_removable=True,
         )
 
     matching = [each for each in drafters if (pair := known.drafter(each.name)) is not None and pair[0] == entry]
     made = [
-        (row(f"{short} + {_kind(known, each.name)}", each, (each.name,)), _Halves(model, (each,), entry))
+        (
+            row(f"{short} + {_kind(known, each.name)}", each, (each.name,), modes=_modes(known, each.name)),
+            _Halves(model, (each,), entry),
+        )
         for each in matching
     ]
     if made:
         return made
     best = entry.drafters[0] if entry is not None and entry.drafters else None
     if heads.has(model.path) and (best is None or best.packaging == IN_TARGET):
-        return [(row(f"{short} + MTP", None, None), _Halves(model, (), entry, best))]
+        return [(row(f"{short} + MTP", None, None, modes=(Mode.MTP,)), _Halves(model, (), entry, best))]
     if best is None:
         return [(row(short, None, ()), _Halves(model, (), entry))]
     title = f"{short} + {KINDS.get(best.kind, best.kind)}"
     if best.packaging == IN_TARGET:
-        return [(row(title, None, None), _Halves(model, (), entry, best))]
+        return [(row(title, None, None, modes=(MODES[best.kind],)), _Halves(model, (), entry, best))]
     return [(row(title, None, (), (_missing(best),)), _Halves(model, (), entry, best))]
 
 
@@ -271,8 +305,11 @@ def _made_row(title: str, name: str | None, target: LocalModel, drafter: made.Ma
         bits=_bits(target),
         bytes=target.bytes + size,
         context=target.context,
-        facts=(f"Made on this machine{worth}", str(drafter.folder)),
+        facts=(f"Made on this machine{worth}",),
+        place=target.place,
         folder=drafter.folder,
+        halves=(_half(target, None), _half(own, None)),
+        modes=(MODES[drafter.kind],),
         is_removable=True,
         is_made_here=True,
     )
@@ -290,7 +327,7 @@ def _suggestion(entry: TargetEntry, drafters: Sequence[LocalModel]) -> tuple[Pai
     if best is not None and is_apart and all(model.name.lower() != best.repo.lower() for model in drafters):
         missing.append(_missing(best))
     sizes = [half.bytes for half in missing]
-    facts = [entry.licence or "", f"Source: {entry.source}", entry.note or ""]
+    facts = [f"Source: {entry.source}", entry.note or ""]
     if best is not None and best.speedup:
         facts.insert(0, f"{best.speedup:g}× against plain decoding ({best.measured})")
     title = f"{entry.name} {bits}".rstrip() + (f" + {KINDS.get(best.kind, best.kind)}" if best is not None else "")
@@ -303,8 +340,17 @@ def _suggestion(entry: TargetEntry, drafters: Sequence[LocalModel]) -> tuple[Pai
         context=entry.context,
         missing=tuple(missing),
         facts=tuple(fact for fact in facts if fact),
+        licence=entry.licence or "",
+        modes=(MODES[best.kind],) if best is not None else (),
+        published_speedup=None if best is None else best.speedup,
     )
     return row, _Halves(None, (), entry, best)
+
+
+def _published(row: PairRow, entry: TargetEntry | None) -> candidate.Candidate | None:
+    """Of a pair that is not here, as far as the catalogue knows it; nobody is asked."""
+    config, stored = None if entry is None else entry.config(row.bits), target_bytes(row)
+    return None if config is None or stored is None else candidate.of_config(config, stored)
 
 
 def _numbers_of(model: LocalModel) -> candidate.Candidate:
@@ -314,6 +360,19 @@ def _numbers_of(model: LocalModel) -> candidate.Candidate:
 
 def _missing(drafter: DrafterEntry) -> Missing:
     return Missing(drafter.repo, drafter.bytes, (drafter.file,) if drafter.file else ())
+
+
+def _half(model: LocalModel, licence: str | None) -> Half:
+    """`licence`: as the catalogue has it; what the files say goes first."""
+    folder = model.path.parent if model.path.is_file() else model.path
+    found = [model.path] if model.path.is_file() else sorted(path for path in folder.rglob("*") if path.is_file())
+    files_ = tuple((str(path.relative_to(folder)), path.stat().st_size) for path in found)
+    return Half(model.name, folder, files_, licence_of(model.path) or licence or "")
+
+
+def _modes(known: catalog.Catalog, name: str) -> tuple[Mode, ...]:
+    pair = known.drafter(name)
+    return () if pair is None else (MODES[pair[1].kind],)
 
 
 def _kind(known: catalog.Catalog, name: str) -> str:

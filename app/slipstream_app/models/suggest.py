@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from slipstream_app.models.pairs import PairRow, Shelf
+from slipstream_app.models.pairs import CONTEXTS, PairFit, PairRow, Shelf
 
 ROOM = 0.8  # of the memory for models that weights may take: the rest is the context's and the system's
 MIDDLE = 0.5
+NEAR = 0.12
 OVERHEAD = 1.1  # of packed weights: scales, and parts that stay unpacked
 FOUND = 2  # pairs of this machine that are offered beside the built-in one
 
@@ -54,13 +55,20 @@ def found_here(rows: Sequence[PairRow]) -> list[PairRow]:
     return ready[:FOUND]
 
 
-def suggested(rows: Sequence[PairRow], memory: int) -> list[Suggestion]:
-    """At most three: the smallest, one that leaves room, and the largest that fits. `memory`: bytes for models."""
+def suggested(rows: Sequence[PairRow], fits: Mapping[str, PairFit], memory: int) -> list[Suggestion]:
+    """At most three: the smallest, one that leaves room, and the largest that fits. `memory`: bytes for models.
+
+    `fits`: by the rows' keys, as far as they could be worked out. Pairs of which that is known go first.
+    """
     sized = [(row, size) for row in rows if row.shelf is Shelf.SUGGESTED and (size := estimate(row)) is not None]
     fitting = sorted(((row, size) for row, size in sized if size <= ROOM * memory), key=lambda pair: pair[1])
+    known = [(row, size) for row, size in fitting if (fit := fits.get(row.key)) is not None and fit.is_known]
+    if known:
+        fitting = [(row, size) for row, size in known if fits[row.key].longest_context >= CONTEXTS[0]]
     if not fitting:
         return []
-    middle = min(fitting, key=lambda pair: abs(pair[1] - MIDDLE * memory))
+    between = fitting[1:-1] or fitting  # beside the smallest and the largest, where there are others
+    middle = max(between, key=lambda pair: _worth(pair[0], abs(pair[1] - MIDDLE * memory) / memory))
     chosen = {Size.BALANCED: middle, Size.FAST: fitting[0], Size.LARGE: fitting[-1]}
     out: list[Suggestion] = []
     for size, (row, count) in chosen.items():
@@ -70,13 +78,25 @@ def suggested(rows: Sequence[PairRow], memory: int) -> list[Suggestion]:
     return out
 
 
+def _worth(row: PairRow, off: float) -> tuple[float, float]:
+    """Near the middle what others measured of its drafter decides, further away how near it is."""
+    return (row.published_speedup or 1.0) if off <= NEAR else 0.0, -off
+
+
 def estimate(row: PairRow) -> int | None:
     """Bytes of a pair that is not here: as published, else from the parameters and bits in its name."""
     if row.bytes is not None:
         return row.bytes
+    target = target_bytes(row)
+    return None if target is None else target + sum(half.bytes or 0 for half in row.missing[1:])
+
+
+def target_bytes(row: PairRow) -> int | None:
+    """The same of its model alone."""
+    if row.missing and row.missing[0].bytes is not None:
+        return row.missing[0].bytes
     named = re.search(r"(\d+(?:\.\d+)?)B\b", row.title)
     bits = {"bf16": 16}.get(row.bits) or int(row.bits.partition("-")[0] or 0) if row.bits else 0
     if named is None or not bits:
         return None
-    drafters = sum(half.bytes or 0 for half in row.missing[1:])
-    return int(float(named[1]) * 1e9 * bits / 8 * OVERHEAD) + drafters
+    return int(float(named[1]) * 1e9 * bits / 8 * OVERHEAD)

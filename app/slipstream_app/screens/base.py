@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from slipstream_app.bridge.bus import Bus
 from slipstream_app.bridge.server import ServerHost
 from slipstream_app.bridge.session import Session
+from slipstream_app.models.acceptance import Acceptances
 from slipstream_app.models.activity import Activity
 from slipstream_app.models.calibrating import Calibrating
 from slipstream_app.models.drafting import Drafting
@@ -57,6 +58,7 @@ class AppContext:
     telemetry: Telemetry
     speeds: TelemetryHistory
     speedups: Speedups
+    acceptances: Acceptances
     requests: RequestTable
     activity: Activity
     calibrating: Calibrating

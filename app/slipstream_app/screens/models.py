@@ -46,6 +46,8 @@ class ModelsScreen(Screen):
         self.fetching.finished.connect(self.news)
         self.pairs.unfinished_found.connect(self._on_unfinished)
         self.pairs.get_asked.connect(self._on_get)
+        self.pairs.suggested_asked.connect(self._on_suggested)
+        self.pairs.folder_asked.connect(self._on_add)
         self.pairs.make_asked.connect(self._on_make)
         self.training = TrainingPage(app.theme, app.trainings)
         self.training.load_asked.connect(self._on_load_made)
@@ -113,6 +115,10 @@ class ModelsScreen(Screen):
             widget.setVisible(is_shelf)
         if is_shelf:
             self._filter()
+
+    @Slot()
+    def _on_suggested(self) -> None:
+        self.sections.choose(SUGGESTED)
 
     # Downloads.
 

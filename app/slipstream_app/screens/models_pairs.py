@@ -10,6 +10,9 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QSlider, QSplitter, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
+from slipstream.types import Mode
+from slipstream_app.bridge.pair import PairChoice
+from slipstream_app.models.drafter_options import Value, of_loaded, of_row
 from slipstream_app.models.pairs import (
     CONTEXTS,
     DownloadState,
@@ -27,7 +30,7 @@ from slipstream_app.theme import S
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.pair_details import PairDetails
 from slipstream_app.widgets.pair_table import PairView
-from slipstream_app.widgets.panel import Words, wrapped
+from slipstream_app.widgets.panel import Words, button, wrapped
 
 DEFAULT_CONTEXT = CONTEXTS.index(32768)
 FIT_DELAY_MS = 150  # after the slider's last move
@@ -36,6 +39,8 @@ FIT_DELAY_MS = 150  # after the slider's last move
 class ModelPairs(QSplitter):
     get_asked = Signal(object)  # PairRow, whose missing halves are wanted
     make_asked = Signal(object)  # PairRow, for whose model a drafter is wanted
+    suggested_asked = Signal()
+    folder_asked = Signal()
     unfinished_found = Signal(object)  # DownloadStates of earlier runs
 
     def __init__(
@@ -50,6 +55,7 @@ class ModelPairs(QSplitter):
         self._look_number = 0
         self._fit_number = 0
         self._is_filtered = False
+        self._drafter_of = ""  # key of the row whose drafters are shown
         self._fit_timer = QTimer(self, singleShot=True, interval=FIT_DELAY_MS)
         self._fit_timer.timeout.connect(self._ask_fits)
         self.table = PairTable(self)
@@ -61,6 +67,8 @@ class ModelPairs(QSplitter):
         self.setChildrenCollapsible(False)
         app.bus.status_changed.connect(self._on_status)
         app.keep_alive.changed.connect(self._on_keep_alive)
+        app.acceptances.changed.connect(self._show_drafters)
+        app.drafting.changed.connect(self._show_drafters)
         self.table.take_loaded(app.session.choice)
         self._on_context_words()
         self.show_row()
@@ -74,6 +82,22 @@ class ModelPairs(QSplitter):
         self.view.hide()
         self.nothing = wrapped(theme, self.tr("Looking for models on this machine…"), "muted")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.suggest = button(self.tr("See what is suggested"), "primary")
+        self.suggest.clicked.connect(self.suggested_asked)
+        self.add = button(self.tr("Add a folder…"))
+        self.add.clicked.connect(self.folder_asked)
+        ways = QHBoxLayout()
+        ways.addStretch(1)
+        for widget in (self.suggest, self.add):
+            widget.hide()
+            ways.addWidget(widget)
+        ways.addStretch(1)
+        self._blank = QWidget()
+        middle = QVBoxLayout(self._blank)
+        middle.addStretch(1)
+        middle.addWidget(self.nothing)
+        middle.addLayout(ways)
+        middle.addStretch(1)
         self.context = QSlider(Qt.Orientation.Horizontal)
         self.context.setRange(0, len(CONTEXTS) - 1)
         self.context.setValue(DEFAULT_CONTEXT)
@@ -93,7 +117,7 @@ class ModelPairs(QSplitter):
         column = QVBoxLayout(made)
         column.setContentsMargins(0, 0, 0, 0)
         column.addLayout(row)
-        column.addWidget(self.nothing, 1)
+        column.addWidget(self._blank, 1)
         column.addWidget(self.view, 1)
         return made
 
@@ -107,6 +131,7 @@ class ModelPairs(QSplitter):
         made.calibrate.clicked.connect(partial(self._app.navigator.go, "telemetry", "calibrate"))
         made.make.clicked.connect(self._on_make)
         made.delete.clicked.connect(self._on_delete)
+        made.drafters.chosen.connect(self._on_drafter)
         made.keep.chosen.connect(self._on_keep_chosen)
         made.removal.kept.connect(self._on_keep)
         made.removal.agreed.connect(self._on_remove)
@@ -171,14 +196,16 @@ class ModelPairs(QSplitter):
     @Slot()
     def _on_reset(self) -> None:
         is_empty = self.table.rowCount() == 0
-        self.nothing.setVisible(is_empty)
+        self._blank.setVisible(is_empty)
         self.view.setVisible(not is_empty)
         if is_empty:
             words = self.tr("No pair matches.")
             if not self._is_filtered:
                 words = self.tr("Nothing was found on this machine. Look under Suggested, or add a folder.")
             self.nothing.say(words)
-        else:
+        for way in (self.suggest, self.add):
+            way.setVisible(is_empty and not self._is_filtered)
+        if not is_empty:
             self.view.selectRow(0)
         self.show_row()
 
@@ -222,7 +249,31 @@ class ModelPairs(QSplitter):
             is_loaded=self.table.is_loaded(row),
             can_get=any(not self._is_fetched(half.repo) for half in row.missing),
         )
+        self._show_drafters()
         self.details.keep.show_value(self._app.keep_alive.own(row.choice), self._app.keep_alive.usual)
+
+    @Slot()
+    def _show_drafters(self) -> None:
+        """Of the loaded pair, who drafts its next answers; of another, what it could be loaded with."""
+        row, app = self.chosen, self._app
+        loaded = app.session.choice
+        if row is None:
+            return
+        if loaded is not None and app.session.info is not None and self.table.is_loaded(row):
+            options, current = of_loaded(loaded, app.drafting, app.acceptances), app.drafting.active
+            self.details.drafters.show_options(options, current)
+        else:
+            options = of_row(row, self.table.everything, app.acceptances)
+            kept = self.details.drafters.value
+            is_kept = self._drafter_of == row.key and any(option.value == kept for option in options)
+            self.details.drafters.show_options(options, kept if is_kept else row.choice)
+        self._drafter_of = row.key
+
+    @Slot(object)
+    def _on_drafter(self, value: Value) -> None:
+        """Another choice of the loaded pair holds at once; of others, when it is loaded."""
+        if isinstance(value, Mode):
+            self._app.drafting.choose(value)
 
     @Slot()
     def _on_double(self, *_: object) -> None:
@@ -237,7 +288,11 @@ class ModelPairs(QSplitter):
         if self.table.is_loaded(row):
             self._app.session.unload()
         else:
-            self._app.session.load(row.choice)
+            wanted = self.details.drafters.value
+            choice = wanted if isinstance(wanted, PairChoice) else row.choice
+            self._app.session.load(choice)
+            if (number := self.table.number_with(choice)) is not None:
+                self.view.selectRow(number)  # another pair's drafter was chosen: that is the one to watch
 
     @Slot()
     def _on_get(self) -> None:

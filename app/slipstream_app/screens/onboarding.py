@@ -22,8 +22,9 @@ from slipstream.errors import SlipstreamError
 from slipstream.store.paths import data_dir
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.mac import machine
-from slipstream_app.models.pairs import OpenStore, PairRow
-from slipstream_app.models.sizes import size_text
+from slipstream_app.models.on_disk import CONTEXT
+from slipstream_app.models.pairs import CONTEXTS, FitWord, OpenStore, PairFit, PairRow
+from slipstream_app.models.sizes import context_text, size_text
 from slipstream_app.models.store import open_store
 from slipstream_app.models.suggest import Size, Suggestion, Sure, found_here, suggested
 from slipstream_app.models.work import Work
@@ -197,11 +198,20 @@ class OnboardingScreen(Screen):
         """What is on this machine, in `folder` too, and what would fit it."""
         store = self._open_store(lambda _: None)
 
-        def work() -> list[PairRow]:
+        kv_bits = int(self.app.settings.text("performance/kv_bits"))
+
+        def fit(row: PairRow) -> PairFit:
+            try:
+                return store.fit(row, CONTEXT, kv_bits)
+            except SlipstreamError:
+                return PairFit(FitWord.UNKNOWN)
+
+        def work() -> tuple[list[PairRow], dict[str, PairFit]]:
             try:
                 if folder is not None:
                     store.add_folder(folder)
-                return list(store.pairs())
+                rows = list(store.pairs())
+                return rows, {row.key: fit(row) for row in rows}
             finally:
                 store.close()
 
@@ -211,21 +221,39 @@ class OnboardingScreen(Screen):
 
         self._work.do(work, self._show_pairs, complain, "slipstream-look")
 
-    def _show_pairs(self, rows: list[PairRow]) -> None:
+    def _show_pairs(self, found: tuple[list[PairRow], dict[str, PairFit]]) -> None:
+        rows, fits = found
         self.looking.hide()
         self._withdraw()
         for row in found_here(rows):
             size = "" if row.bytes is None else size_text(row.bytes)
-            self._offer(row, row.title, self.tr("Found on this machine, no download. {0}").format(size).rstrip())
+            facts = [fact for fact in (size, self._fit_words(row, fits[row.key])) if fact]
+            self._offer(row, row.title, self.tr("Found on this machine, no download. {0}").format(", ".join(facts)))
         names = {Size.FAST: self.tr("Fast"), Size.BALANCED: self.tr("Balanced"), Size.LARGE: self.tr("Large")}
-        for one in suggested(rows, self._machine.gpu_bytes):
+        for one in suggested(rows, fits, self._machine.gpu_bytes):
             words = {
                 Sure.EXACT: self.tr("{0}: {1} to download"),
                 Sure.ABOUT: self.tr("{0}: about {1} to download"),
                 Sure.AT_LEAST: self.tr("{0}: at least {1} to download"),
             }
             note = words[one.sure].format(names[one.size], size_text(one.bytes))
-            self._offer(one, one.row.title, note)
+            self._offer(one, one.row.title, ", ".join((note, self._fit_words(one.row, fits[one.row.key]))))
+
+    def _fit_words(self, row: PairRow, fit: PairFit) -> str:
+        """Whether it fits at the usual context, or how far it does."""
+        context = min(CONTEXT, row.context or CONTEXT)
+        match fit.word:
+            case FitWord.UNKNOWN:
+                return self.tr("how much context fits is known once it is here")
+            case FitWord.FITS:
+                words = self.tr("fits at {0}").format(context_text(context))
+            case FitWord.TIGHT:
+                words = self.tr("tight at {0}").format(context_text(context))
+            case _ if fit.longest_context >= CONTEXTS[0]:
+                words = self.tr("fits up to {0}").format(context_text(fit.longest_context))
+            case _:
+                words = self.tr("too large")
+        return self.tr("{0} (drafter not counted)").format(words) if fit.lacks_drafter else words
 
     @Slot(int)
     def _on_choice(self, number: int) -> None:

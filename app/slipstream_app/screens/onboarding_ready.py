@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from slipstream.events import Event, Faulted, Loading, Ready, Status, Working
 from slipstream.types import Mode
 from slipstream_app.models.calibrating import Phase
-from slipstream_app.models.self_test import SelfTest
+from slipstream_app.models.self_test import Kind, SelfTest
+from slipstream_app.models.sizes import part_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.theme import S
+from slipstream_app.widgets.load_bar import LoadBar
 from slipstream_app.widgets.panel import unbroken, wrapped
 
 
@@ -23,9 +25,9 @@ class ReadyCard(QWidget):
         self.test: SelfTest | None = None
         self._is_calibrating = False
         self.state = QLabel(wordWrap=True)
-        self.bar = QProgressBar(textVisible=False)
-        self.bar.setRange(0, 0)
-        self.bar.setAccessibleName(self.tr("Loading"))
+        self.bar = LoadBar()
+        self.cancel = QPushButton(self.tr("Cancel"))
+        self.cancel.setAccessibleName(self.tr("Cancel loading"))
         self.result = QLabel(wordWrap=True)
         self.result.setTextFormat(Qt.TextFormat.PlainText)
         self.costs = wrapped(app.theme, "", "muted")
@@ -33,8 +35,8 @@ class ReadyCard(QWidget):
         self.skip = QPushButton(self.tr("Skip, measure later"))
         row = QHBoxLayout()
         row.setSpacing(S)
-        row.addWidget(self.measure)
-        row.addWidget(self.skip)
+        for one in (self.cancel, self.measure, self.skip):
+            row.addWidget(one)
         row.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -45,6 +47,7 @@ class ReadyCard(QWidget):
         column.addLayout(row)
         self.measure.clicked.connect(self.run_test)
         self.skip.clicked.connect(self._on_skip)
+        self.cancel.clicked.connect(app.session.unload)
         app.bus.status_changed.connect(self._on_status)
         app.bus.said.connect(self._on_said)
         app.calibrating.changed.connect(self._on_calibrating)
@@ -52,9 +55,9 @@ class ReadyCard(QWidget):
 
     @Slot()
     def run_test(self) -> None:
-        """64 tokens plainly and 64 with drafts, by the same road as every answer; then a calibration."""
+        """64 tokens of each kind of text, plainly and with drafts, as every answer is made; then a calibration."""
         self.test = SelfTest(self._app.session)
-        self.result.setText(self.tr("Measuring: the same answer twice, plainly and with drafts…"))
+        self.result.setText(self.tr("Measuring: the same answers, plainly and with drafts…"))
         self.costs.say("")
         self._tend()
 
@@ -86,12 +89,13 @@ class ReadyCard(QWidget):
             return self.tr("It could not be measured: {0}").format(test.error)
         if test.speedup is None:
             return self.tr("Not measured.")
-        speed = self.tr("Measured here on code: {0}× as fast, {1} against {2} tok/s.").format(
-            f"{test.speedup:.1f}", f"{test.fast:.1f}", f"{test.plain:.1f}"
+        gained = test.speedups
+        speed = self.tr("Measured here: {0}× as fast on code, {1}× on prose; plain decoding has {2} tok/s.").format(
+            f"{gained[Kind.CODE]:.1f}", f"{gained[Kind.PROSE]:.1f}", f"{test.plain:.1f}"
         )
         if test.is_same:
-            return speed + " " + self.tr("Both answers are the same, token for token.")
-        return self.tr("The two answers differ. Run a race to see where and why.")
+            return speed + " " + self.tr("With and without drafts the answers are the same, token for token.")
+        return self.tr("The answers differ. Run a race to see where and why.")
 
     @Slot()
     def _on_calibrating(self) -> None:
@@ -116,6 +120,8 @@ class ReadyCard(QWidget):
     @Slot(object)
     def _on_status(self, status: Status) -> None:
         match status:
+            case Loading(name, done, total) if total:
+                self.state.setText(self.tr("Loading {0}: {1}").format(name, part_text(done, total)))
             case Loading(name):
                 self.state.setText(self.tr("Loading {0}…").format(name))
             case Ready(info) | Working(info):
@@ -124,7 +130,8 @@ class ReadyCard(QWidget):
                 self.state.setText(error.message)
             case _:
                 self.state.setText(self.tr("No model is loaded yet."))
-        self.bar.setVisible(isinstance(status, Loading))
+        self.bar.show_status(status)
+        self.cancel.setVisible(isinstance(status, Loading))
         self._tend()
 
     def _tend(self) -> None:

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from slipstream_app.models.calibrating import Phase
 from slipstream_app.models.telemetry import ALL, Figures, RoundPoint, Telemetry, rounds_csv
 from slipstream_app.models.telemetry_history import history_csv
 from slipstream_app.screens.base import AppContext, Screen
@@ -57,6 +58,7 @@ class TelemetryScreen(Screen):
         self._painted = -1
         self.calibrating = app.calibrating
         self.calibrating.measured.connect(self._on_measured)
+        self.calibrating.changed.connect(self._on_calibrating)
         self._shows_costs = False  # somebody just had them measured, whatever the detail
         self.paints = 0
         self._timer = QTimer(self, interval=REPAINT_MS)
@@ -192,6 +194,12 @@ class TelemetryScreen(Screen):
         self._arrange()
         self.refresh()
 
+    @Slot()
+    def _on_calibrating(self) -> None:
+        """What was measured earlier has been read from its file, or belongs to a pair that is gone."""
+        if self.isVisible() and self.calibrating.phase is not Phase.RUNNING and not self.freeze.isChecked():
+            self.refresh()
+
     @property
     def is_awake(self) -> bool:
         return self._timer.isActive()
@@ -234,8 +242,9 @@ class TelemetryScreen(Screen):
         self.chart.show_points(self._telemetry.speed_line(chosen), self._telemetry.plain_tps)
         rounds = list(self._telemetry.rounds(chosen))[-SHOWN_ROUNDS:]
         self._show_rounds(figures, rounds)
-        self.verdict.judge(figures, self._telemetry.plain_tps)
-        self.costs.show_points(self.app.session.costs)
+        kept = self.calibrating.kept
+        self.verdict.judge(figures, self._telemetry.plain_tps, None if kept is None else kept.curves)
+        self.costs.show_points(self.app.session.costs, self.app.session.depth)
         self.memory.refresh()
 
     def _state_words(self) -> str:

@@ -96,8 +96,7 @@ class CalibrationPanel(Panel):
                 )
             )
         out = ", ".join(said) + "."
-        ceiling = curves.ceiling_tps(context)
-        if ceiling and plain_ms:
-            share = min(1.0, 1000 / plain_ms / ceiling)
+        share = curves.bandwidth_share()
+        if share is not None:
             out += " " + self.tr("Plain decoding uses {0} of the memory's speed.").format(share_text(share))
         return out

@@ -13,3 +13,4 @@ class Entry:
     detail: str = ""  # at the right: keys, or what it is
     is_match: bool = False  # found by its content, whatever its title
     value: object = None  # what it stands for
+    dot: str = ""  # a colour of the theme, before `detail`, which says the same in words

@@ -24,6 +24,7 @@ from slipstream_app.widgets.entry import Entry
 
 SHOWN = 60
 DETAIL = Qt.ItemDataRole.UserRole
+DOT = int(DETAIL) + 1
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -50,6 +51,8 @@ class _Found(QAbstractListModel):
                 return f"{entry.title}, {entry.detail}" if entry.detail else entry.title
             case _ if role == DETAIL:
                 return entry.detail
+            case _ if role == DOT:
+                return entry.dot
             case _:
                 return None
 
@@ -80,6 +83,13 @@ class _Delegate(QStyledItemDelegate):
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         painter.drawText(inner, right, detail)
         taken = painter.fontMetrics().horizontalAdvance(detail) + S
+        if dot := index.data(DOT):
+            wide = theme.px(8)
+            area = QRect(inner.right() - taken - wide + S // 2, inner.center().y() - wide // 2 + 1, wide, wide)
+            painter.setPen(theme.on("accent") if is_chosen else Qt.PenStyle.NoPen)
+            painter.setBrush(theme.color(dot))
+            painter.drawEllipse(area)
+            taken += wide + S
         painter.setFont(theme.font())
         painter.setPen(theme.on("accent") if is_chosen else theme.color("text"))
         room = inner.width() - taken

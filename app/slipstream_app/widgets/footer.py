@@ -63,7 +63,7 @@ class Footer(QWidget):
             Doing.READING: self.tr("Reading"),
             Doing.GENERATING: self.tr("Generating"),
             Doing.MEASURING: self.tr("Measuring"),
-            Doing.STOPPED: self.tr("Stopped"),
+            Doing.STOPPED: self.tr("Crashed"),
         }[self.doing]
 
     @Slot()

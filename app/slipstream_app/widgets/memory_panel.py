@@ -13,7 +13,7 @@ from slipstream_app import mac
 from slipstream_app.bridge.session import Session
 from slipstream_app.models.conditions import Conditions, Level
 from slipstream_app.models.conditions import read as read_conditions
-from slipstream_app.models.memory import peak_bytes, weights_bytes
+from slipstream_app.models.memory import held_bytes, weights_bytes
 from slipstream_app.models.sizes import size_text
 from slipstream_app.models.work import Work
 from slipstream_app.theme import Theme
@@ -53,26 +53,46 @@ class MemoryPanel(Panel):
         self._timer.stop()
 
     def refresh(self) -> None:
-        info, prompts = self._session.info, self._session.prompts
+        """With a model: all that the engine counts. Without: what this program takes."""
+        held, prompts = self._session.held, self._session.prompts
+        status = None if prompts is None else prompts.status
+        kept = 0 if status is None else status.ram_bytes
+        if held is None:
+            self._show_unloaded(kept)
+            return
+        working = max(0, held.active - held.target - held.drafters - held.caches - kept)
+        parts = (
+            Part(self.tr("weights"), held.target, "model"),
+            Part(self.tr("drafter"), held.drafters, "draft"),
+            Part(self.tr("KV of running answers"), held.caches, "accent"),
+            Part(self.tr("cache of prompts"), kept, "ngram"),
+            Part(self.tr("working memory"), working, "muted"),
+            Part(self.tr("free"), held.free, "raised"),
+        )
+        self.bar.show_parts(parts, sum(part.bytes for part in parts), self.tr("limit"))
+
+    def _show_unloaded(self, kept: int) -> None:
+        info = self._session.info
         path = "" if info is None else info.path
         if path != self._weights[0]:
             self._weights = (path, weights_bytes(Path(path)) if path else 0)
         weights = self._weights[1]
-        status = None if prompts is None else prompts.status
-        kept = 0 if status is None else status.ram_bytes
-        rest = max(0, peak_bytes() - weights - kept)
+        limit = self._machine.gpu_bytes
+        rest = max(0, held_bytes() - weights - kept)
         parts = (
             Part(self.tr("weights"), weights, "model"),
-            Part(self.tr("kept prompts"), kept, "ngram"),
-            Part(self.tr("rest of this process, peak"), rest, "draft"),
+            Part(self.tr("cache of prompts"), kept, "ngram"),
+            Part(self.tr("this program"), rest, "muted"),
+            Part(self.tr("free"), max(0, limit - weights - kept - rest), "raised"),
         )
-        self.bar.show_parts(parts, self._machine.gpu_bytes, self.tr("limit"))
+        self.bar.show_parts(parts, limit, self.tr("limit"))
 
     @Slot()
     def _ask(self) -> None:
         self._work.do(read_conditions, self._show, lambda _: None, "slipstream-conditions")
 
     def _show(self, found: Conditions) -> None:
+        self.refresh()  # what an answer held is given back a moment after its end
         levels = {Level.NOMINAL: self.tr("nominal"), Level.RAISED: self.tr("raised"), Level.HIGH: self.tr("high")}
         told: list[str] = []
         if found.thermal is not None:

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtWidgets import QLayout, QLayoutItem, QScrollArea, QWidget
 
+from slipstream.store.local import Place
 from slipstream.types import Mode
 from slipstream_app.models.pairs import CONTEXTS, FitWord, PairFit, PairRow, Shelf
 from slipstream_app.models.sizes import size_text
 from slipstream_app.models.suggest import Sure, download_of
 from slipstream_app.theme import S, Theme
+from slipstream_app.widgets.drafter_choice import DrafterChoice
+from slipstream_app.widgets.file_list import FileList
 from slipstream_app.widgets.keep_choice import KeepChoice
 from slipstream_app.widgets.pair_table import parts_of
 from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
@@ -28,6 +31,8 @@ class PairDetails(QScrollArea):
         self.name = Words(theme, "", bold=True, scale=1.1)
         self.fit_words = wrapped(theme)
         self.bar = StackBar(theme, self.tr("Memory of this pair"))
+        self.drafters = DrafterChoice(theme)
+        self.files = FileList(theme)
         self.facts = wrapped(theme, "", "muted")
         self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.problem = wrapped(theme, "", "bad")
@@ -49,8 +54,8 @@ class PairDetails(QScrollArea):
         for widget in (self.name, self.problem, self.fit_words, self.bar):
             self.panel.body.addWidget(widget)
         self.panel.body.addLayout(row)
-        self.panel.body.addWidget(self.removal)
-        self.panel.body.addWidget(self.facts)
+        for widget in (self.removal, self.drafters, self.facts, self.files):
+            self.panel.body.addWidget(widget)
         self.panel.body.addStretch(1)
         self.setWidget(self.panel)
         self.setWidgetResizable(True)
@@ -76,9 +81,11 @@ class PairDetails(QScrollArea):
         self._show_fit(row, fit, min(context, row.context or context))
         known = {mode: measured[mode] for mode in Mode if mode in measured}
         speeds = ", ".join(f"{arm_name(mode)} {ratio:.2f}×" for mode, ratio in known.items())
-        facts = [*([self.tr("Measured here: {0}").format(speeds)] if speeds else []), *row.facts]
+        measured_here = [self.tr("Measured here: {0}").format(speeds)] if speeds else []
+        facts = [*measured_here, *self._origin(row), *row.facts]
         self.facts.say("\n".join(facts))
         self.facts.setVisible(bool(facts))
+        self.files.show_halves(row.halves)
         # A pair whose drafter is missing can be loaded without it.
         can_load = not row.problem and row.shelf is Shelf.ON_MAC
         self.load.setVisible(can_load)
@@ -89,8 +96,8 @@ class PairDetails(QScrollArea):
         is_too_large = fit is not None and fit.word is FitWord.TOO_LARGE
         set_role(self.get, "primary" if row.shelf is Shelf.SUGGESTED and not is_too_large else "")
         self.get.setEnabled(can_get)
-        is_unknown = fit is None or fit.word is FitWord.UNKNOWN
-        self.check.setVisible(row.shelf is Shelf.SUGGESTED and is_unknown)
+        is_unsure = fit is None or fit.word is FitWord.UNKNOWN or fit.is_estimate
+        self.check.setVisible(row.shelf is Shelf.SUGGESTED and is_unsure)
         self.race.setVisible(is_loaded)
         self.calibrate.setVisible(is_loaded)
         self.keep.setVisible(can_load)
@@ -98,6 +105,26 @@ class PairDetails(QScrollArea):
         self.reveal.setVisible(row.folder is not None)
         self.delete.setVisible(row.is_removable and not is_loaded)
         self.delete.setEnabled(self.removal.plan is None)
+
+    def _origin(self, row: PairRow) -> list[str]:
+        """Licences and folders."""
+        not_said = self.tr("not stated in its files")
+        if not row.halves:
+            return [self.tr("Licence: {0}").format(row.licence)] if row.licence else []
+        licences = list(dict.fromkeys(half.licence or not_said for half in row.halves))
+        if len(licences) > 1:  # the drafter's is another one
+            licences = [f"{half.name}: {half.licence or not_said}" for half in row.halves]
+        folders = ", ".join(dict.fromkeys(str(half.folder) for half in row.halves))
+        places = {
+            Place.BUILT_IN: self.tr("part of Slipstream"),
+            Place.HUB_CACHE: self.tr("Hugging Face's cache, which other programs share"),
+            Place.LM_STUDIO: self.tr("shared with LM Studio"),
+            Place.FOLDER: self.tr("a folder of your own"),
+        }
+        where = self.tr("Folder: {0}").format(folders)
+        if row.place is not None:
+            where = self.tr("{0} ({1})").format(where, places[row.place])
+        return [self.tr("Licence: {0}").format("; ".join(licences)), where]
 
     def _get_words(self, row: PairRow) -> str:
         found = download_of(row)
@@ -140,6 +167,12 @@ class PairDetails(QScrollArea):
                 if fit.longest_context >= CONTEXTS[0]:
                     words += " " + self.tr("It fits up to {0} tokens.").format(f"{fit.longest_context:,}")
                 self.fit_words.say(words, "bad")
+        if fit.is_estimate:
+            words = self.tr("Worked out from what was published of it; checking asks the hub for its exact size.")
+            self.fit_words.say(f"{self.fit_words.text()} {words}")
+        if fit.lacks_drafter:
+            words = self.tr("Its drafter is not counted: nobody published how large that is.")
+            self.fit_words.say(f"{self.fit_words.text()} {words}")
 
 
 class FlowLayout(QLayout):

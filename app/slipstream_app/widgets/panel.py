@@ -140,10 +140,14 @@ class Panel(QFrame):
 class Figure(QWidget):
     """One live number and what it is. Its width does not follow the digits, so nothing jitters."""
 
-    def __init__(self, theme: Theme, name: str, widest: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: Theme, name: str, widest: str, parent: QWidget | None = None, *, longest_name: str = ""
+    ) -> None:
+        """`longest_name`: where what it is changes too."""
         super().__init__(parent)
         self._theme = theme
         self._widest = widest
+        self._longest_name = longest_name or name
         self.value = Words(theme, "–", scale=1.5, bold=True)
         self.value.setAccessibleName(name)
         self.name = Words(theme, name, "muted", scale=0.9)
@@ -164,5 +168,6 @@ class Figure(QWidget):
     def refresh_theme(self) -> None:
         self.value.refresh_theme()
         self.name.refresh_theme()
-        wide = max(self.value.fontMetrics().horizontalAdvance(self._widest), self.name.sizeHint().width())
+        name = self.name.fontMetrics().horizontalAdvance(self._longest_name)
+        wide = max(self.value.fontMetrics().horizontalAdvance(self._widest), self.name.sizeHint().width(), name)
         self.setFixedWidth(wide + M)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from slipstream.events import Empty, Faulted, Loading, Ready, Status, Working
 from slipstream_app.bridge.pair import PairChoice
@@ -15,6 +15,8 @@ from slipstream_app.icons import icon
 from slipstream_app.theme import M, S, Theme
 from slipstream_app.widgets.entry import Entry
 from slipstream_app.widgets.filter_list import FilterList
+from slipstream_app.widgets.load_bar import LoadBar
+from slipstream_app.widgets.panel import Words
 
 WIDTH = 380
 
@@ -25,6 +27,7 @@ class Offer:
 
     choice: PairChoice
     detail: str = ""
+    dot: str = ""  # a colour of the theme: whether it fits
 
 
 class Pill(QPushButton):
@@ -39,6 +42,8 @@ class Pill(QPushButton):
 
     def show_status(self, status: Status, choice: PairChoice | None, mode: str) -> None:
         match status:
+            case Loading(name, done, total) if total:
+                words = self.tr("Loading {0}, {1} %").format(name, 100 * done // total)
             case Loading(name):
                 words = self.tr("Loading {0}…").format(name)
             case Ready(info) | Working(info):
@@ -77,9 +82,8 @@ class Popover(QFrame):
         self.found.list.setAccessibleName(self.tr("Pairs"))
         self.found.chosen.connect(self._on_load)
         self.found.current_changed.connect(self._tend)
-        self.bar = QProgressBar(textVisible=False)
-        self.bar.setRange(0, 0)  # MLX reads lazily and does not say how far it is
-        self.bar.setAccessibleName(self.tr("Loading"))
+        self.bar = LoadBar()
+        self.read = Words(theme, "", "muted")  # how much, of how much
         self.load = QPushButton(self.tr("Load"))
         self.load.setProperty("role", "primary")
         self.unload = QPushButton(self.tr("Unload"))
@@ -94,6 +98,7 @@ class Popover(QFrame):
         column.setSpacing(S)
         column.addWidget(self.found, 1)
         column.addWidget(self.bar)
+        column.addWidget(self.read)
         column.addLayout(row)
         self.load.clicked.connect(self._on_load)
         self.unload.clicked.connect(self._on_unload)
@@ -102,7 +107,9 @@ class Popover(QFrame):
     def show_status(self, status: Status, choice: PairChoice | None) -> None:
         self._is_loading = isinstance(status, Loading)
         self._loaded = choice
-        self.bar.setVisible(self._is_loading)
+        self.bar.show_status(status)
+        self.read.say(self.bar.words)
+        self.read.setVisible(bool(self.bar.words))
         self.unload.setText(self.tr("Cancel") if self._is_loading else self.tr("Unload"))
         self.unload.setEnabled(choice is not None)
         self._tend()
@@ -124,7 +131,13 @@ class Popover(QFrame):
 
     def _find(self, _: str) -> list[Entry]:
         return [
-            Entry(offer.choice.title, partial(self.load_asked.emit, offer.choice), offer.detail, value=offer.choice)
+            Entry(
+                offer.choice.title,
+                partial(self.load_asked.emit, offer.choice),
+                offer.detail,
+                value=offer.choice,
+                dot=offer.dot,
+            )
             for offer in self._offers()
         ]
 

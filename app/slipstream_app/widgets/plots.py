@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QPen, QShowEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
+from slipstream.engine.costs import Depth
 from slipstream_app.models.telemetry import WINDOW_S
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.charts import Chart
@@ -184,14 +185,22 @@ class CostChart(PlotChart):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         self._curves: dict[str, Any] = {}
         self._points: Mapping[str, list[tuple[int, float]]] = {}
+        self._depth = Depth()
+        self._knee: Any = None  # a line across
         heads = (self.tr("Who drafts"), self.tr("Drafts verified"), self.tr("Milliseconds"))
         super().__init__(theme, self.tr("Cost: milliseconds of a round, by drafts verified"), heads, parent)
+        self.reach = Words(theme, "", "muted", scale=0.92)
+        self.reach.setAccessibleName(self.tr("How far it pays to draft"))
+        self.body.addWidget(self.reach)
         self.show_points({})
 
     def build(self, pg: Any, plot: Any) -> None:
         plot.getAxis("left").setWidth(44)
         plot.addLegend(offset=(-6, -6))  # all lines lie above
-        self.show_points(self._points)
+        self._knee = pg.InfiniteLine(angle=90)
+        self._knee.setVisible(False)
+        plot.addItem(self._knee)
+        self.show_points(self._points, self._depth)
 
     def colour(self) -> None:
         for source, curve in self._curves.items():
@@ -201,6 +210,10 @@ class CostChart(PlotChart):
             curve.setPen(pen)
             curve.setSymbolBrush(colour)
             curve.setSymbolPen(pen)
+        if self._knee is not None:
+            dashes = QPen(self.theme.color("muted"), 1, Qt.PenStyle.DashLine)
+            dashes.setCosmetic(True)
+            self._knee.setPen(dashes)
 
     def _mark(self, source: str) -> tuple[str, str]:
         return self._MARKS.get(source, ("x", "model"))
@@ -209,14 +222,17 @@ class CostChart(PlotChart):
         names = {"plain": self.tr("plain"), "lookup": self.tr("n-gram"), "mtp": "MTP"}
         return names.get(source) or {"dspark": "DSpark", "dflash": "DFlash"}.get(source, source)
 
-    def show_points(self, points: Mapping[str, list[tuple[int, float]]]) -> None:
-        """By who drafts: (drafts verified, milliseconds)."""
-        self._points = points
+    def show_points(self, points: Mapping[str, list[tuple[int, float]]], depth: Depth | None = None) -> None:
+        """By who drafts: (drafts verified, milliseconds). `depth`: how far it pays to draft."""
+        self._points, self._depth = points, depth or Depth()
+        self.reach.say(self._depth_words(self._depth))
+        self.reach.setVisible(bool(self.reach.text()) and bool(points))
         self.say("" if points else self.tr("Nothing was measured yet: Auto learns it in its first rounds."))
         rows = [
             (self._name(source), str(drafts), f"{ms:.1f}") for source, line in points.items() for drafts, ms in line
         ]
-        self.describe(self.tr("The cost of a round at %n length(s)", "", len(rows)), rows)
+        said = self.tr("The cost of a round at %n length(s)", "", len(rows))
+        self.describe(". ".join(words for words in (said, self.reach.text()) if words), rows)
         plot: Any = self.plot
         if plot is None:
             return
@@ -228,3 +244,23 @@ class CostChart(PlotChart):
             self._curves[source].setData([drafts for drafts, _ in line], [ms for _, ms in line])
         top = max((ms for line in points.values() for _, ms in line), default=1.0)
         plot.setYRange(0, top * 1.15, padding=0)
+        self._knee.setVisible(self._depth.knee is not None)
+        self._knee.setValue(self._depth.knee or 0)
+
+    def _depth_words(self, depth: Depth) -> str:
+        """What calibration found, and what the planner makes of it now."""
+        told: list[str] = []
+        if depth.knee is not None:
+            told.append(self.tr("Knee at {0}").format(depth.knee))
+        elif depth.measured:
+            told.append(self.tr("No knee up to {0}").format(depth.measured))
+        elif depth.caps:
+            told.append(self.tr("Knee unknown before calibration"))
+        parked = [source for source, cap in depth.caps.items() if not cap]
+        caps = {self._name(source): cap for source, cap in depth.caps.items() if cap}
+        if len(caps) == 1 and not parked:
+            told.append(self.tr("cap now {0}").format(next(iter(caps.values()))))
+        else:
+            told += [self.tr("cap now {0} for {1}").format(cap, name) for name, cap in caps.items()]
+        told += [self.tr("{0} is parked: plain decoding is faster").format(self._name(source)) for source in parked]
+        return ", ".join(told)

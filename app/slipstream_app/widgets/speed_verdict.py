@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
+from slipstream.curves import Curves
 from slipstream_app.models.sizes import share_text
 from slipstream_app.models.telemetry import Figures
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.panel import Panel, wrapped
 
 FEW_KEPT = 0.3
+BOUND = 0.6  # of the bandwidth, from which on it is what decoding waits for
 
 
 class SpeedVerdict(Panel):
@@ -21,9 +23,22 @@ class SpeedVerdict(Panel):
         self.words.setAccessibleName(self.tr("Verdict"))
         self.body.addWidget(self.words)
 
-    def judge(self, figures: Figures, plain_tps: float | None) -> None:
-        """`plain_tps`: plain decoding's, where it was measured on this machine."""
-        self.words.say(self._sentence(figures, plain_tps))
+    def judge(self, figures: Figures, plain_tps: float | None, curves: Curves | None = None) -> None:
+        """`plain_tps`: plain decoding's, where it was measured on this machine. `curves`: what calibration found."""
+        told = (self._sentence(figures, plain_tps), self._bound(curves))
+        self.words.say(" ".join(words for words in told if words))
+
+    def _bound(self, curves: Curves | None) -> str:
+        """What holds plain decoding back, which drafting gets around."""
+        share = None if curves is None else curves.bandwidth_share()
+        if share is None:
+            return ""
+        words = (
+            self.tr("Bandwidth-bound: plain decoding uses {0} of this machine's measured memory bandwidth.")
+            if share >= BOUND
+            else self.tr("Not bandwidth-bound: plain decoding uses {0} of this machine's measured memory bandwidth.")
+        )
+        return words.format(share_text(share))
 
     def _sentence(self, figures: Figures, plain: float | None) -> str:
         last = figures.last

@@ -32,6 +32,7 @@ from slipstream_app.strings import shown
 from slipstream_app.theme import M
 from slipstream_app.widgets.banner import BannerBar
 from slipstream_app.widgets.footer import Footer
+from slipstream_app.widgets.pair_table import FIT_COLOURS
 from slipstream_app.widgets.pill import Offer, Popover
 from slipstream_app.widgets.recovery import LOG_LINES, RecoveryCard
 from slipstream_app.widgets.sidebar import Row, Sidebar
@@ -77,6 +78,7 @@ class MainWindow(QMainWindow):
         self.toolbar = Toolbar(theme)
         self.pill, self.stop, self.search = self.toolbar.pill, self.toolbar.stop, self.toolbar.search
         self.stop.clicked.connect(self._on_stop)
+        self.toolbar.cancel.clicked.connect(app.session.unload)
         self.search.clicked.connect(self._on_find)
         self.pill.clicked.connect(self.open_popover)
         self.popover = Popover(theme, self._offers, self)
@@ -274,7 +276,13 @@ class MainWindow(QMainWindow):
         self._app.settings.set("appearance/zoom", max(row.low, min(row.high, percent)))
 
     def _offers(self) -> list[Offer]:
-        return [Offer(choice, self._about(choice)) for choice in self._recent.pairs]
+        return [Offer(choice, self._about(choice), self._dot(choice)) for choice in self._recent.pairs]
+
+    def _dot(self, choice: PairChoice) -> str:
+        if choice == self._app.session.choice and self._app.session.info:
+            return FIT_COLOURS[FitWord.FITS]
+        fit = self.on_disk.fits.get(choice, FitWord.UNKNOWN)
+        return "" if fit is FitWord.UNKNOWN else FIT_COLOURS[fit]
 
     def _about(self, choice: PairChoice) -> str:
         """What is known of a pair, in a word or two."""

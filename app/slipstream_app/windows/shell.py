@@ -87,6 +87,8 @@ class Shell(QObject):
             self.window.show()
         self._first_place = ONBOARDING.name if is_first else str(self.app.settings.recall("screen", "chat"))
         self.app.settings.remember("welcomed", 1)
+        if is_first:
+            self.app.settings.remember("screen", "models")  # where the next start goes on, if this is left here
         QTimer.singleShot(0, self._enter)  # the frame is seen before the first screen is imported
 
     @Slot()

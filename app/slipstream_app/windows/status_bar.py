@@ -108,7 +108,7 @@ class StatusBar(QStatusBar):
             Doing.READING: self.tr("Engine reading a prompt"),
             Doing.GENERATING: self.tr("Engine generating"),
             Doing.MEASURING: self.tr("Engine measuring"),
-            Doing.STOPPED: self.tr("Engine stopped"),
+            Doing.STOPPED: self.tr("Engine crashed"),
         }
         self.engine.setText(words[self._activity.doing])
         self._tend()

@@ -8,14 +8,17 @@ from PySide6.QtCore import QLocale, QSize, Qt, Slot
 from PySide6.QtGui import QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
-from slipstream.events import Ready, Status, Working
+from slipstream.events import Loading, Ready, Status, Working
 from slipstream.types import ModelInfo
 from slipstream_app.icons import icon
 from slipstream_app.models.memory import weights_bytes
 from slipstream_app.models.sizes import size_text
 from slipstream_app.shortcuts import BY_ID
 from slipstream_app.theme import M, S, Theme
+from slipstream_app.widgets.load_bar import LoadBar
 from slipstream_app.widgets.pill import Pill
+
+BAR_WIDTH = 140
 
 
 class _Facts(QLabel):
@@ -52,6 +55,10 @@ class Toolbar(QFrame):
         self.setProperty("role", "bar")
         self.pill = Pill(theme)
         self.facts = _Facts()
+        self.loading = LoadBar()
+        self.cancel = QPushButton(self.tr("Cancel"))
+        self.cancel.setAccessibleName(self.tr("Cancel loading"))
+        self.cancel.hide()
         self.stop = QPushButton(self.tr("Stop"))
         self.stop.setIcon(icon(theme, "square"))
         self.stop.setToolTip(self.tr("Stop what is being written"))
@@ -65,7 +72,9 @@ class Toolbar(QFrame):
         row.setContentsMargins(M, S, M, S)
         row.setSpacing(M)
         row.addWidget(self.pill)
+        row.addWidget(self.loading)
         row.addWidget(self.facts, 1)
+        row.addWidget(self.cancel)
         row.addWidget(self.stop)
         row.addWidget(self.search)
         theme.changed.connect(self._on_theme)
@@ -73,9 +82,13 @@ class Toolbar(QFrame):
 
     def show_status(self, status: Status) -> None:
         info = status.model if isinstance(status, Ready | Working) else None
-        if info != self._info:  # not at each request: the disk is asked
-            self._info = info
-            self.facts.say("" if info is None else self._facts_of(info))
+        self.loading.show_status(status)
+        self.cancel.setVisible(isinstance(status, Loading))
+        if info is None:
+            self.facts.say(self.loading.words)
+        elif info != self._info:  # not at each request: the disk is asked
+            self.facts.say(self._facts_of(info))
+        self._info = info
 
     def _facts_of(self, info: ModelInfo) -> str:
         size = weights_bytes(Path(info.path))
@@ -90,5 +103,6 @@ class Toolbar(QFrame):
     @Slot()
     def _on_theme(self) -> None:
         size = self._theme.px(18)
+        self.loading.setFixedWidth(self._theme.px(BAR_WIDTH))
         for button in (self.pill, self.stop, self.search):
             button.setIconSize(QSize(size, size))

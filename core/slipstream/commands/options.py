@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slipstream.errors import InvalidRequest
-from slipstream.events import Faulted, Ready, Status
+from slipstream.events import Faulted, Ready, Report, Status
 from slipstream.jobs import Inbox
 from slipstream.service import Engine, start
 from slipstream.store import demo, paths, preferences
@@ -255,7 +255,7 @@ def serving(args: argparse.Namespace, modes: tuple[Mode, ...], limits: CacheLimi
             news.append(status)
             changed.set()
 
-    thread = start(inbox, lambda: open_pair(args, modes, limits), note)
+    thread = start(inbox, lambda report: open_pair(args, modes, limits, report=report), note)
     try:
         changed.wait()
         match news[0]:
@@ -275,14 +275,18 @@ def open_pair(
     modes: tuple[Mode, ...],
     limits: CacheLimits | None = None,
     desk: CacheDesk | None = None,
+    report: Report | None = None,
 ) -> Engine:
-    """Resolve names to folders and load them. On the engine's thread, which is the first to import MLX."""
+    """Resolve names to folders and load them. On the engine's thread, which is the first to import MLX.
+
+    `report`: told of each piece that was read.
+    """
     from slipstream.engine.engine import open_engine, release
 
     with ExitStack() as on_failure:
         on_failure.callback(release)
         pair = _pair(args, modes)
-        engine = open_engine(pair, limits, desk)
+        engine = open_engine(pair, limits, desk, report)
         on_failure.pop_all()
     if args.drafter and len(engine.info.drafters) < len(pair.drafters):
         engine.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 from slipstream.commands.options import DEMO_NAME, add_batch, add_pair, add_prompt_cache, cache_limits, open_pair
 from slipstream.commands.scripted import open_scripted, read_script
 from slipstream.errors import InvalidRequest, ModelNotFound
+from slipstream.events import Report
 from slipstream.server import commands as server
 from slipstream.server.commands import Models
 from slipstream.server.model_host import Known
@@ -53,12 +54,12 @@ def models_of(args: argparse.Namespace, limits: CacheLimits | None = None, desk:
     if args.model is not None:
         local.look_up(args.model)
 
-    def open_engine(name: str) -> Engine:
+    def open_engine(name: str, report: Report) -> Engine:
         if name == default:
-            return open_pair(args, (Mode.AUTO,), limits, desk)
+            return open_pair(args, (Mode.AUTO,), limits, desk, report)
         # Its drafters were made for the other model.
         other = {**vars(args), "model": None if name == DEMO_NAME else name, "drafter": None}
-        return open_pair(argparse.Namespace(**other), (Mode.AUTO,), limits, desk)
+        return open_pair(argparse.Namespace(**other), (Mode.AUTO,), limits, desk, report)
 
     def find(name: str) -> None:
         if name not in (default, DEMO_NAME):
@@ -71,12 +72,12 @@ def models_of(args: argparse.Namespace, limits: CacheLimits | None = None, desk:
     return Models(default, open_engine, find, listed)
 
 
-def _scripted(args: argparse.Namespace) -> Callable[[str], Engine]:
+def _scripted(args: argparse.Namespace) -> Callable[[str, Report], Engine]:
     if args.drafter or args.kv_bits:
         raise InvalidRequest("--scripted takes no --drafter and no --kv-bits: there are no weights")
     script = read_script(args.scripted)
 
-    def open_engine(name: str) -> Engine:
+    def open_engine(name: str, report: Report) -> Engine:
         from slipstream.store import demo, local
 
         folder = demo.target() if args.model is None else local.resolve(args.model)

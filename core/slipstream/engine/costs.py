@@ -6,7 +6,7 @@ Plain Python; the planner asks it several times a round.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipstream.curves import Curves
@@ -29,6 +29,15 @@ STALL = 0.05  # no more than that where they took longer: what else runs on the 
 CONTEXT_STEP = 64  # tokens within which curves are taken to be flat
 MOST_READ = 4096  # places of the curves that are remembered
 LEAST_MS = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How far it pays to draft: numbers of drafts."""
+
+    knee: int | None = None  # up to which verification stays cheap; None: not calibrated, or there is no such number
+    measured: int = 0  # the most whose verification a calibration measured; 0: not calibrated
+    caps: Mapping[str, int] = field(default_factory=dict[str, int])  # what the planner now allows each source
 
 
 @dataclass(slots=True)
@@ -84,6 +93,7 @@ class Costs:
 
     free: frozenset[str] = frozenset()  # sources that draft without a network
     curves: Curves | None = None
+    caps: dict[str, int] = field(default_factory=dict[str, int])  # source -> drafts its latest round was allowed
     _smooth: Curves | None = None  # the same, without what a calibration itself can have measured wrongly
     _learned: dict[tuple[str, bool], Learned] = field(default_factory=dict[tuple[str, bool], Learned])
     # Sources, and their most drafts, of which enough was measured without a calibration.
@@ -222,6 +232,12 @@ class Costs:
             source: [(drafts, self.round_ms(source, drafts)) for drafts in sorted(drafts_)]
             for source, drafts_ in places.items()
         }
+
+    def depth(self) -> Depth:
+        """As far as it is known. From any thread."""
+        smooth = self._smooth
+        widest = 0 if smooth is None else max((rows - 1 for rows, _ in smooth.points()), default=0)
+        return Depth(None if smooth is None else smooth.knee(), widest, self.caps.copy())
 
 
 _NOTHING = Learned()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,15 +21,17 @@ from slipstream.engine.batch import Batch
 from slipstream.engine.calibrate import Calibration
 from slipstream.engine.costs import Costs
 from slipstream.engine.guard import Guard
+from slipstream.engine.held import Ledger
 from slipstream.engine.identity import drafter_part, target_identity
 from slipstream.engine.kept import Keeper, MlxArrays
 from slipstream.engine.load import Precision
 from slipstream.engine.pace import Pace
+from slipstream.engine.pieces import Progress
 from slipstream.engine.planner import Drafters, plan, usual
 from slipstream.engine.policy import Policy
 from slipstream.engine.round import GRAMMAR, Decoding
 from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady, UnsupportedModel, WontFit
-from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Timings
+from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Report, Timings
 from slipstream.jobs import Job
 from slipstream.models import buffers
 from slipstream.models.target import Target
@@ -82,6 +85,7 @@ class MlxEngine:
         prompts: PromptCache | None = None,
         parts: Mapping[Mode, str] | None = None,  # names of the drafters' states in it
         desk: CacheDesk | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
         self.target = target
         self.drafters = drafters
@@ -93,6 +97,7 @@ class MlxEngine:
         self._parts = parts or {mode: mode.value for mode in drafters}
         self._kv_bits = kv_bits
         self._guard = guard
+        self.ledger = ledger
         self._chunks = (chunk,) if chunk else GPU_CHUNKS if load.on_gpu() else CPU_CHUNKS
         self._chunk = self._chunks[0]
         if info.max_batch > 1:
@@ -139,6 +144,7 @@ class MlxEngine:
         prompts = self.prompt_cache if job.request.reuse else None
         keeper = Keeper(prompts, prompt, cache, drafters, self._parts, lambda: self._marks)
         answer = Answer(self.tokeniser.decode, options, self.info.end_ids, decoding)
+        self._note_caps(chosen, None if drafters.policy is not None else options)
 
         def timings() -> Timings:
             return Timings(
@@ -156,12 +162,15 @@ class MlxEngine:
         def done(reason: Finish) -> Done:
             return Done(reason, timings(), tuple(prompt), answer.stop)
 
-        if not (yield from self._prefill(job, decoding, keeper, prompt)):
-            yield done(Finish.CANCELLED)
-            return
-        yield answer.take(decoding.first())
-        keeper.keep(prompt)  # now, for those who ask while this one is still answered
-        with self._batch.joined(decoding):
+        with ExitStack() as while_answered:
+            if self.ledger is not None:
+                while_answered.enter_context(self.ledger.holding(lambda: cache.bytes + drafters.bytes))
+            if not (yield from self._prefill(job, decoding, keeper, prompt)):
+                yield done(Finish.CANCELLED)
+                return
+            yield answer.take(decoding.first())
+            keeper.keep(prompt)  # now, for those who ask while this one is still answered
+            while_answered.enter_context(self._batch.joined(decoding))
             while answer.reason is None:
                 if job.is_cancelled:
                     answer.end(Finish.CANCELLED)
@@ -169,11 +178,28 @@ class MlxEngine:
                 yield answer.take(self._batch.step(decoding))
                 if answer.rounds % TICK_EVERY == 0:
                     keeper.tick()
+                    self._look()
         if rest := answer.rest():
             yield Delta(rest, ())
         keeper.keep(decoding.tokens[: len(prompt) + answer.count])
         assert answer.reason is not None
         yield done(answer.reason)
+
+    def _look(self) -> None:
+        if self.ledger is not None:
+            self.ledger.look()
+
+    def _note_caps(self, chosen: Sequence[Drafter], options: Options | None) -> None:
+        """Who drafts now; `options`: how far, where no policy says it, round by round."""
+        modes = {drafter.mode.value for drafter in chosen}
+        for other in self.costs.caps.keys() - modes:
+            self.costs.caps.pop(other, None)
+        if options is None:
+            return
+        for drafter in chosen:
+            if drafter.taps:
+                most = drafter.block if options.max_draft is None else min(options.max_draft, drafter.block)
+                self.costs.caps[drafter.mode.value] = most
 
     def _policy(self, options: Options, context: int) -> Policy | None:
         """Where the drafter is ours to choose. The next request begins with what this one will have learned."""
@@ -205,6 +231,7 @@ class MlxEngine:
                 self.pace.learn(finished, self._chunk, 1000 * (time.perf_counter() - began))
             finished = more
             keeper.note(finished)
+            self._look()
             yield progress(finished)
             began = time.perf_counter()
         if job.is_cancelled:
@@ -278,6 +305,8 @@ class MlxEngine:
 
     def rest(self) -> None:
         buffers.give_back()
+        if self.ledger is not None:
+            self.ledger.look(soon=False)
 
     def close(self) -> None:
         """Free the device. On the thread that made the engine, as its last act with MLX."""
@@ -294,16 +323,22 @@ def release() -> None:
     mx.clear_streams()
 
 
-def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk | None = None) -> MlxEngine:
+def open_engine(
+    pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk | None = None, report: Report | None = None
+) -> MlxEngine:
     """Load a pair. Raises the errors of `load_target` and `load_drafter`, and WontFit.
 
-    `limits`: of the prefix cache; None for none. `desk`: where others find it.
+    `limits`: of the prefix cache; None for none. `desk`: where others find it. `report`: told of each piece that was
+    read; what it raises ends the load.
     """
     began = time.monotonic()
     pair = _with_own_heads(pair)
     limit = _check_room(pair) if pair.guard_memory else None
     buffers.bound()
-    target = load.load_target(pair.target, pair.precision, trust_code=pair.trust_code)
+    progress = None if report is None else Progress(report, pair.drafters, pair.target)
+    before = mx.get_active_memory()
+    target = load.load_target(pair.target, pair.precision, trust_code=pair.trust_code, progress=progress)
+    target_bytes = mx.get_active_memory() - before
     tokeniser = Tokeniser(pair.target)
     sample = tokeniser.encode(Text(self_test.TEXT)) if pair.drafters else []
     drafters: dict[Mode, Drafter] = {}
@@ -311,6 +346,8 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
     for path in pair.drafters:
         try:
             drafter = load.load_drafter(path, target, pair.precision, sample=sample, beside=pair.target)
+            if progress is not None:
+                progress.read_drafter(path)
         except (UnsupportedModel, PairMismatch) as error:
             if not pair.own_heads or path != pair.target:
                 raise
@@ -339,6 +376,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
         ", ".join(drafters) or "no drafter",
         time.monotonic() - began,
     )
+    held = mx.get_active_memory() - before
     guard = limit and Guard(candidate.of_folder(pair.target), target, limit, kv_bits=pair.kv_bits)
     prompts = _open_prompts(pair, target, limits)
     if guard is not None and prompts is not None:
@@ -353,6 +391,7 @@ def open_engine(pair: Pair, limits: CacheLimits | None = None, desk: CacheDesk |
         prompts=prompts,
         parts=parts,
         desk=desk,
+        ledger=Ledger(target_bytes, max(0, held - target_bytes), limit or memory.limit()),
     )
 
 

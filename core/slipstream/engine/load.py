@@ -20,6 +20,7 @@ from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.mtp import Mtp
 from slipstream.drafters.protocol import Drafter
 from slipstream.engine import head_reading, self_test
+from slipstream.engine.pieces import Progress, stored_bytes
 from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel, reason
 from slipstream.models import streams
 from slipstream.models.target import Target
@@ -48,8 +49,12 @@ def on_gpu() -> bool:
     return mx.default_device() == mx.gpu
 
 
-def load_target(folder: Path, precision: Precision, *, trust_code: bool = False) -> Target:
+def load_target(
+    folder: Path, precision: Precision, *, trust_code: bool = False, progress: Progress | None = None
+) -> Target:
     """A target from a model folder. `trust_code`: run the Python that the folder brings, if its config asks for it.
+
+    `progress`: told of each piece that was read.
 
     Raises ModelNotFound, ModelIncomplete, or UnsupportedModel (architecture, custom code, or failed probe).
     """
@@ -76,6 +81,7 @@ def load_target(folder: Path, precision: Precision, *, trust_code: bool = False)
         raise ModelIncomplete(
             f"{folder}: the weights cannot be read ({reason(error)}); download the model again"
         ) from error
+    sizes = stored_bytes(model)
     unpack = not on_gpu() if precision.unpack is None else precision.unpack
     dtype = precision.dtype or (None if on_gpu() else "float32")
     if dtype is not None:
@@ -86,13 +92,17 @@ def load_target(folder: Path, precision: Precision, *, trust_code: bool = False)
         if dtype is not None:
             model.set_dtype(DTYPES[dtype])
     try:
-        mx.eval(model.parameters())
+        (progress or Progress(_nobody)).read(model, sizes)
     except RuntimeError as error:
         raise ModelIncomplete(
             f"{folder}: the weights cannot be read ({reason(error)}); download the model again"
         ) from error
     model.eval()
     return Target(model, config)
+
+
+def _nobody(done: int, total: int) -> None:
+    """Nobody watches."""
 
 
 Classes = tuple[type[nn.Module], type[Any]]

@@ -83,6 +83,15 @@ class Drafters:
     def observe(self, tokens: Sequence[int], taps: Mapping[int, mx.array]) -> None:
         observe([Seen(self, tokens, taps)])
 
+    @property
+    def bytes(self) -> int:
+        """Of what the drafters remember of this request, where they keep rows."""
+        return sum(
+            sum(array.nbytes for array in drafter.buffers(state).values())
+            for drafter, state in self._states
+            if drafter.taps and isinstance(drafter, KeepsRows)
+        )
+
     def arrays(self) -> list[Any]:
         return [array for drafter, state in self._states for array in drafter.arrays(state)]
 

@@ -134,6 +134,10 @@ class Policy:
         """How many tokens a network should draft, of at most so many; 0: none, decode plainly."""
         if most <= 0:
             return 0
+        chosen = self.costs.caps[source] = self._length(source, most)
+        return chosen
+
+    def _length(self, source: str, most: int) -> int:
         self._rounds += 1
         new = self.costs.unmeasured(source, most)
         if new is not None:
@@ -215,6 +219,8 @@ class Policy:
         waited, self._waiting = self._waiting, None
         if milliseconds is not None:
             self.costs.learn(source, drafted, milliseconds, self.context, drafted=waited)
+        elif source != PLAIN and source not in self.costs.free:
+            self.costs.caps[source] = drafted  # a shared round's lengths are not asked of `length`
         self.context += accepted + 1
         if source == PLAIN:
             self._idle += 1

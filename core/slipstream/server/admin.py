@@ -21,6 +21,7 @@ from slipstream.server.errors import ModelUnknown
 from slipstream.server.exchange import answer, answer_unless_left, backend_of, read, read_or_empty
 from slipstream.server.model_host import MAX_KEEP_ALIVE_S, ModelHost
 from slipstream.server.times import read_time
+from slipstream.store.sizes import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +213,8 @@ def _state(status: Status) -> tuple[str, str | None]:
     match status:
         case Empty():
             return "empty", "no model is loaded"
-        case Loading(model):
-            return "loading", f"{model} is loading"
+        case Loading(model, done, total):
+            return "loading", f"{model} is loading" + (f", {words(done)} of {words(total)} are read" if total else "")
         case Ready():
             return "ready", None
         case Working():

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any
 
 from slipstream.errors import SlipstreamError
+from slipstream.events import Report
 from slipstream.jobs import DEFAULT_LIMIT, Inbox
 from slipstream.server.admin import hooks_of
 from slipstream.server.app import HttpServer
@@ -39,7 +40,7 @@ class Models:
     """What there is to serve. Made by the program from its arguments."""
 
     default: str  # loaded at the start
-    open: Callable[[str], Engine]  # by a name in `listed`, or one that `find` found; on the engine's thread
+    open: Callable[[str, Report], Engine]  # by a name in `listed`, or that `find` found; on the engine's thread
     find: Callable[[str], object] = lambda _: None  # raises ModelNotFound
     listed: Callable[[], list[Known]] = list  # what requests may ask for by name, beside the default
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipstream import service
-from slipstream.events import Empty, Faulted, Ready, Status
+from slipstream.events import Empty, Faulted, Ready, Report, Status
 from slipstream.jobs import DEFAULT_LIMIT, Inbox
 from slipstream.server.backend import Backend
 from slipstream.server.calibration import calibrate
@@ -45,7 +45,7 @@ class ModelHost:
     def __init__(
         self,
         backend: Backend,
-        open_engine: Callable[[str], Engine],
+        open_engine: Callable[[str, Report], Engine],
         default: str,
         *,
         find: Callable[[str], object] = lambda _: None,
@@ -54,8 +54,8 @@ class ModelHost:
         keep_alive_s: float | None = None,
         pinned: bool = False,
     ) -> None:
-        """`open_engine(name)` is called on a thread of the engine's own. `find(name)` raises when there is no such
-        model, before the one that is loaded makes room for it.
+        """`open_engine(name, report)` is called on a thread of the engine's own. `find(name)` raises when there is
+        no such model, before the one that is loaded makes room for it.
 
         `models` lists what a request may ask for beside `default`. `keep_alive_s`: idle time after which the model
         is unloaded; None: never.
@@ -186,7 +186,7 @@ class ModelHost:
         settled: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
         life = self._life = _Life(name, Inbox(self._queue_limit), self._backend, settled)
         self._backend.inbox = life.inbox
-        life.thread = service.start(life.inbox, lambda: self._open_engine(name), life.note, name=name)
+        life.thread = service.start(life.inbox, lambda report: self._open_engine(name, report), life.note, name=name)
         status = await settled
         if isinstance(status, Faulted):
             await self._end(ENGINE_END_S)

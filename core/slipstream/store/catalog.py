@@ -54,8 +54,22 @@ class TargetEntry:
     context: int | None = None
     layers: int | None = None
     hidden_size: int | None = None
+    shape: Mapping[str, Any] | None = None  # further keys of its config.json, of those that `store/shape.py` reads
     note: str | None = None
     drafters: tuple[DrafterEntry, ...] = ()
+
+    def config(self, bits: str | None) -> Mapping[str, Any] | None:
+        """Its config.json, in one of `quants`, as far as layouts go. None: the catalogue does not know enough."""
+        if self.shape is None or self.layers is None or self.hidden_size is None:
+            return None
+        packed = re.match(r"(\d+)-bit", bits or "")
+        return {
+            **self.shape,
+            "num_hidden_layers": self.layers,
+            "hidden_size": self.hidden_size,
+            **({"max_position_embeddings": self.context} if self.context else {}),
+            **({"quantization": {"bits": int(packed[1]), "group_size": 64}} if packed else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +202,11 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
+def _is_setting(value: object) -> bool:
+    items = cast(list[object], value) if isinstance(value, list) else [value]
+    return _is_text(value) or all(type(item) is int for item in items)
+
+
 # What the annotations of the entries allow in the file: a check, and its name for people.
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "str": (_is_text, "text"),
@@ -200,6 +219,10 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "tuple[str, ...]": (
         lambda value: isinstance(value, list) and all(map(_is_text, cast(list[object], value))),
         "a list of texts",
+    ),
+    "Mapping[str, Any]": (
+        lambda value: isinstance(value, dict) and all(map(_is_setting, cast(dict[str, object], value).values())),
+        "a table of whole numbers, lists of them, and texts",
     ),
     "Mapping[str, str]": (
         lambda value: isinstance(value, dict) and all(map(_is_text, cast(dict[str, object], value).values())),
