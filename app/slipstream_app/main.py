@@ -8,11 +8,13 @@ import os
 import sys
 from pathlib import Path
 
+from PySide6.QtCore import QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
 from slipstream.store.paths import data_dir
 from slipstream_app import log, strings
 from slipstream_app.bridge.session import Session
+from slipstream_app.command import cannot_open
 from slipstream_app.history import open_history
 from slipstream_app.models.activity import Activity
 from slipstream_app.models.calibrating import Calibrating
@@ -62,7 +64,9 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
 
 def run(*, is_hidden: bool = False) -> int:
     gc.freeze()  # what is imported stays: looking through it for garbage would hold the window up
+    before = qInstallMessageHandler(_on_first_words)
     app = QApplication(sys.argv[:1])
+    qInstallMessageHandler(before)
     app.setApplicationName("Slipstream")
     app.setOrganizationName("Slipstream")
     app.setQuitOnLastWindowClosed(False)
@@ -91,3 +95,10 @@ def run(*, is_hidden: bool = False) -> int:
         os._exit(code)
     del shell
     return code
+
+
+def _on_first_words(kind: QtMsgType, _: object, text: str) -> None:
+    """Qt aborts where it finds no display, or not the libraries for it; nothing is open yet that had to be closed."""
+    print(text, file=sys.stderr)
+    if kind is QtMsgType.QtFatalMsg:
+        os._exit(cannot_open("The window cannot be opened, as said above. The same race, in the terminal:"))
