@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import QDateTime, QLocale, Qt, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
@@ -13,7 +13,7 @@ from slipstream.errors import SlipstreamError
 from slipstream.events import Status
 from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.history import Problem
-from slipstream_app.messages import Hit
+from slipstream_app.messages import Hit, title_of
 from slipstream_app.models import chat_defaults
 from slipstream_app.models.chat import Chats
 from slipstream_app.models.chat_defaults import ChatDefaults
@@ -45,7 +45,9 @@ class ChatScreen(Screen):
         theme = app.theme
         self.prompter = Prompter(parent=self)
         self.defaults = ChatDefaults(app.session, app.settings, app.speedups)
-        self.chats = Chats(app.session, app.history, self.prompter, self, base=self.defaults.parameters)
+        self.chats = Chats(
+            app.session, app.history, self.prompter, self, base=self.defaults.parameters, titled=self._titled
+        )
         self._mode = ChatMode(self.chats, app.drafting, self)
         self.list_model = ChatList(app.history, self)
         # Made where they stay: a widget that moves is styled anew, with all that is in it.
@@ -316,6 +318,12 @@ class ChatScreen(Screen):
             self.composer.say(outcome.message)
 
     # Chats.
+
+    def _titled(self, text: str) -> str:
+        """What a new chat is called, as the settings have it."""
+        if self.app.settings.text("chat/titles") == "date":
+            return QLocale().toString(QDateTime.currentDateTime(), QLocale.FormatType.ShortFormat)
+        return title_of(text)
 
     @Slot()
     def new_chat(self) -> None:
