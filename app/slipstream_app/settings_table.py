@@ -373,6 +373,17 @@ SETTINGS: tuple[Setting, ...] = (
         mark("Settings", "Off: requests are refused while no model is loaded."),
     ),
     Setting(
+        "server/prompt_limit",
+        Page.SERVER,
+        "refuse",
+        mark("Settings", "Prompts that do not fit"),
+        mark("Settings", "What was dropped is said to the client and in the list of requests. Agents want a refusal."),
+        choices={
+            "refuse": mark("Settings", "Refuse, with the length"),
+            "drop_oldest": mark("Settings", "Drop the oldest turns"),
+        },
+    ),
+    Setting(
         "server/keep_text",
         Page.SERVER,
         False,

@@ -14,7 +14,14 @@ from slipstream_app.models.server_options import server_options
 from slipstream_app.screens.base import AppContext
 from slipstream_app.widgets.banner import Banner, Kind
 
-OF_SERVER = ("server/port", "server/network", "server/key", "server/origins", "server/load_on_request")
+OF_SERVER = (
+    "server/port",
+    "server/network",
+    "server/key",
+    "server/origins",
+    "server/load_on_request",
+    "server/prompt_limit",
+)
 
 
 class ServerSwitch(QObject):
