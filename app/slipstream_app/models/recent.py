@@ -49,6 +49,11 @@ class RecentPairs(QObject):
         self.changed.emit()
 
 
+def pair_from(stored: object) -> PairChoice | None:
+    """One pair as JSON; None for anything else."""
+    return next(iter(_read(f"[{stored or ''}]")), None)
+
+
 def recent_pairs(settings: Settings) -> list[PairChoice]:
     """Those that were loaded lately, the last one first."""
     return _read(settings.recall(_KEY, ""))

@@ -67,7 +67,7 @@ class ChatScreen(Screen):
         self._connect()
         self._on_status(app.session.status)
         self._on_setting("chat/return_sends")
-        self._on_opened()
+        self._open_last()
         self._say_problem()
         self.chats.expire(app.settings.number("chat/keep_days"))
 
@@ -199,15 +199,20 @@ class ChatScreen(Screen):
         )  # the history will be closed before the engine has ended
         self._mode.close()
         self.drawers.flush()
-        if self.chats.chat is not None:
-            self.app.settings.remember("chat", self.chats.chat)
         self.chats.stop_all()
         self.prompter.close()
 
     # What is shown.
 
+    def _open_last(self) -> None:
+        """The chat that was open when the app ended, however it ended."""
+        last = str(self.app.settings.recall("chat", "") or "")
+        if not (last.isdigit() and self.chats.open(int(last))):
+            self._on_opened()
+
     @Slot()
     def _on_opened(self) -> None:
+        self._remember_chat()
         self.asks.cancel_edit()
         self.composer.set_count(None)  # of the chat before
         self.list.show_current(self.chats.chat)
@@ -284,8 +289,13 @@ class ChatScreen(Screen):
             self.composer.clear()
             self.transcript.follow()
 
+    def _remember_chat(self) -> None:
+        """Now and not at the end, which may come without a word."""
+        self.app.settings.remember("chat", self.chats.chat or "")
+
     @Slot(int)
     def _on_reply_began(self, message: int) -> None:
+        self._remember_chat()
         self.list.show_current(self.chats.chat)
         self._refresh()
 
