@@ -60,7 +60,8 @@ class Watcher:
             case "loading" if session.choice is not None:
                 self.tell(screen)
             case "writing" if session.info is not None and not self.is_asked:
-                screen.composer.set_text(QUESTION)
+                if not screen.composer.text:
+                    screen.composer.set_text(QUESTION)
                 self.is_asked = screen.composer.can_submit
                 if self.is_asked:
                     screen.submit()

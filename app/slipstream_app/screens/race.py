@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QGridLayout, QSizePolicy, QVBoxLayout
 
 from slipstream.errors import SlipstreamError
 from slipstream.events import Loading, Status
-from slipstream.measure import report
+from slipstream.measure import left, report
 from slipstream.store import machine
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN
@@ -236,6 +236,8 @@ class RaceScreen(Screen):
         trial = self.tr("warm-up") if runner.trial < 0 else self.tr("round {0}").format(runner.trial + 1)
         done = min(runner.done + 1, runner.total)
         words = self.tr("Run {0} of {1}, {2}").format(done, runner.total, trial)
+        if (left_s := runner.left_s) is not None:
+            words = self.tr("{0}, about {1} left").format(words, left.words(left_s))
         if runner.done == runner.total:
             words = self.tr("Comparing what they said…")
         self.notice.say(words)
