@@ -24,6 +24,7 @@ from slipstream_app.models.race_player import RacePlayer
 from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.theme import L, M
+from slipstream_app.widgets.announcing import announce
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.notice import Notice, Remedy
 from slipstream_app.widgets.race_arm import RaceArm, arm_name
@@ -257,6 +258,7 @@ class RaceScreen(Screen):
         self._paint.stop()
         self._may_disturb = False
         self._outcome = words
+        announce(self.notice, words)
         self._tend()
 
     # The verdict.
@@ -276,6 +278,7 @@ class RaceScreen(Screen):
             badge = self.verdict.badge(arm, is_winner=result.winner is arm.mode)
             self.cards[arm.mode].show_arm(arm, badge, ROLES[arm.verdict])
         self.verdict.show_result(result)
+        announce(self.verdict, self.tr("Race finished: {0}").format(self.verdict.grade.text()))
         self._remember(result)
         self._tend()
 
