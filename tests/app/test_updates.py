@@ -144,6 +144,8 @@ def test_the_page_says_what_is_out_and_what_is_new(
     assert f"This is Slipstream {slipstream.__version__}." in shown.words.text()
     assert not shown.open.isVisible()
     assert "What a user notices" in shown.notes.toPlainText()  # our own CHANGELOG
+    assert shown.notes.verticalScrollBar().maximum() > 0
+    assert shown.notes.verticalScrollBar().value() == 0  # from its beginning
     hub.answer = NEWER
     shown.look.click()
     qtbot.waitUntil(shown.open.isVisible, timeout=5000)
