@@ -23,7 +23,7 @@ from slipstream_app.widgets.message import MessageWidget
 from slipstream_app.windows.shell import Shell
 
 LOADS_S = 0.3
-PATIENCE_S = 100.0  # for the moment to come
+PATIENCE_S = 200.0  # for the moment to come
 MOMENT, IS_REAL = sys.argv[1], sys.argv[2:] == ["real"]
 PIECES = ("Once", " upon", " a", " time.\n\n") * 50
 QUESTION = "Tell me a long story about a lighthouse"

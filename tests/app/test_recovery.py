@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from slipstream.store.paths import cache_dir
+
 PROGRAM = Path(__file__).with_name("crash_process.py")
 TESTS = PROGRAM.parents[1]
 
@@ -21,7 +23,7 @@ def home(tmp_path: Path) -> dict[str, str]:
         "HOME": str(tmp_path),
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "XDG_DATA_HOME": str(tmp_path / "data"),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "XDG_CACHE_HOME": str(cache_dir().parent),  # where the built-in model is unpacked already
         "QT_QPA_PLATFORM": "offscreen",
         "PYTHONPATH": str(TESTS),
     }

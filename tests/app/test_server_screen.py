@@ -22,9 +22,11 @@ from slipstream.server import tokenising
 from slipstream_app import log
 from slipstream_app.bridge.server import ServerOff, ServerOn, ServerRefused
 from slipstream_app.models.agents import Doing
-from slipstream_app.models.server_options import next_free, server_options, who_listens
+from slipstream_app.models.recent import RecentPairs
+from slipstream_app.models.server_options import next_free, who_listens
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.server import LOG, ServerScreen
+from slipstream_app.windows.server_switch import ServerSwitch
 
 Result = TypeVar("Result")
 SETTINGS = '{\n  "theme": "dark"\n}\n'
@@ -123,11 +125,10 @@ def test_what_happens_to_a_prompt_that_does_not_fit_is_chosen_and_said(
     assert "refused with its length" in screen.options.note.text()
     box = screen.options.editors["server/prompt_limit"].control
     assert isinstance(box, QComboBox)
+    switch = ServerSwitch(ready, RecentPairs(ready.session, ready.settings), lambda _: None, screen)
     box.setCurrentIndex(box.findData("drop_oldest"))
+    assert switch.parent() is screen
     assert "loses its oldest turns" in screen.options.note.text()
-    ready.server.start(server_options(ready.settings))  # as the shell does when such a setting changes
-    qtbot.waitUntil(lambda: ready.server.backend is not None and ready.server.backend.prompt_limit == "drop_oldest")
-    qtbot.waitUntil(lambda: isinstance(ready.server.state, ServerOn), timeout=10_000)
     answer = from_another_thread(qtbot, lambda: post(url, "/v1/chat/completions", body))
     assert answer.headers["x-slipstream-dropped-messages"] == "1"
     qtbot.waitUntil(lambda: ready.requests.record(0).dropped == 1 and ready.requests.record(0).seconds is not None)

@@ -97,6 +97,13 @@ class ServerHost(QObject):
         self._bus.server_changed.emit(ServerStarting())
         self._thread.submit(self._start, options)
 
+    def limit_prompts(self, limit: str) -> None:
+        """What happens to prompts that do not fit, from the next request on; no answer under way is disturbed."""
+        if self._backend is not None:
+            from slipstream.server.prompt_limit import PromptLimit
+
+            self._backend.prompt_limit = PromptLimit(limit)
+
     def stop(self) -> None:
         """Open answers end with an error that the client can read."""
         self._thread.submit(self._stop)
