@@ -36,6 +36,7 @@ class Restyling(QObject):
         super().__init__(parent)
         self._waiting: deque[QWidget] = deque()  # with all that is in them
         self._is_resized = False  # those that wait need new sizes too
+        self._around: list[QWidget] = []  # in sight, with something in them that waits
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._go_on)
 
@@ -72,6 +73,7 @@ class Restyling(QObject):
             for child in _children(widget):
                 seen.append((child, sight.translated(-child.pos()).intersected(child.rect())))
         self._waiting.extend(hidden)
+        self._around = [parent for widget in hidden if (parent := widget.parentWidget()) is not None]
         self._timer.start()
 
     def hurry(self, root: QWidget) -> None:
@@ -97,7 +99,12 @@ class Restyling(QObject):
             if time.monotonic() > until:
                 return
         self._timer.stop()
+        if self._is_resized:
+            for widget in dict.fromkeys(self._around):
+                if isValid(widget):
+                    _measure_anew(widget)  # some bars are as high as what hides in them
         self._is_resized = False
+        self._around = []
 
 
 @contextmanager
@@ -126,6 +133,10 @@ def _children(widget: QWidget) -> Iterable[QWidget]:
     )
 
 
+def _measure_anew(widget: QWidget) -> None:
+    QApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
+
+
 def restyle(widget: QWidget, *, is_resized: bool = False) -> None:
     """As the style sheet has it now, for the palette and the properties of now."""
     font = widget.font()
@@ -135,7 +146,7 @@ def restyle(widget: QWidget, *, is_resized: bool = False) -> None:
     if widget.font() != font:  # Qt goes back to the one that the widget had when it was first polished
         widget.setFont(font)
     if is_resized:
-        QApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))  # forget what was measured
+        _measure_anew(widget)
     QWidget.update(widget)  # a list has another `update`
     if isinstance(widget, Coloured):
         widget.recolour()

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QLabel,
     QLineEdit,
+    QMainWindow,
     QPlainTextEdit,
     QProgressBar,
     QPushButton,
@@ -168,6 +169,22 @@ def test_a_zoom_is_for_what_is_in_sight_and_for_the_rest_a_little_later(qtbot: Q
     qtbot.addWidget(fresh)
     assert new.sizeHint() == seen.sizeHint()
     assert hidden.sizeHint().height() == seen.sizeHint().height()
+
+
+def test_a_bar_is_no_higher_than_before_once_it_is_back(qtbot: QtBot, calm: Theme) -> None:
+    """A status bar is as high as the highest widget in it, also of those that hide."""
+    window, hidden = QMainWindow(), QPushButton("hidden")
+    qtbot.addWidget(window)
+    window.statusBar().addWidget(Words(calm, "words"))
+    window.statusBar().addPermanentWidget(hidden)
+    window.show()
+    hidden.hide()
+    window.resize(400, 300)
+    before = window.statusBar().height()
+    for zoom in (200, 100):
+        calm.set_zoom(zoom)
+        settle(qtbot, calm)
+    qtbot.waitUntil(lambda: window.statusBar().height() == before, timeout=2000)
 
 
 def test_a_page_that_is_shown_meanwhile_has_its_new_size_first(qtbot: QtBot, calm: Theme) -> None:
