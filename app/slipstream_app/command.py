@@ -30,7 +30,8 @@ def open_window(*, is_hidden: bool = False) -> int:
         return cannot_open("The window needs PySide6 (pip install PySide6-Essentials). Without it:")
     from slipstream_app.main import run
 
-    return run(is_hidden=is_hidden)
+    why = "The window cannot be opened, as said above. The same race, in the terminal:"
+    return run(is_hidden=is_hidden, cannot_open=lambda: cannot_open(why))
 
 
 def cannot_open(why: str) -> int:

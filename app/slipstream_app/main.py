@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QtMsgType, qInstallMessageHandler
@@ -14,7 +15,6 @@ from PySide6.QtWidgets import QApplication
 from slipstream.store.paths import data_dir
 from slipstream_app import log, strings
 from slipstream_app.bridge.session import Session
-from slipstream_app.command import cannot_open
 from slipstream_app.history import open_history
 from slipstream_app.models.activity import Activity
 from slipstream_app.models.calibrating import Calibrating
@@ -62,9 +62,17 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
     )
 
 
-def run(*, is_hidden: bool = False) -> int:
+def run(*, is_hidden: bool = False, cannot_open: Callable[[], int] = lambda: 1) -> int:
+    """The exit code. `cannot_open` says what to do where Qt finds no display, and gives that code."""
     gc.freeze()  # what is imported stays: looking through it for garbage would hold the window up
-    before = qInstallMessageHandler(_on_first_words)
+
+    def hear(kind: QtMsgType, _: object, text: str) -> None:
+        """Without a display or its libraries Qt aborts. Nothing is open yet that had to be closed."""
+        print(text, file=sys.stderr)
+        if kind is QtMsgType.QtFatalMsg:
+            os._exit(cannot_open())
+
+    before = qInstallMessageHandler(hear)
     app = QApplication(sys.argv[:1])
     qInstallMessageHandler(before)
     app.setApplicationName("Slipstream")
@@ -95,10 +103,3 @@ def run(*, is_hidden: bool = False) -> int:
         os._exit(code)
     del shell
     return code
-
-
-def _on_first_words(kind: QtMsgType, _: object, text: str) -> None:
-    """Qt aborts where it finds no display, or not the libraries for it; nothing is open yet that had to be closed."""
-    print(text, file=sys.stderr)
-    if kind is QtMsgType.QtFatalMsg:
-        os._exit(cannot_open("The window cannot be opened, as said above. The same race, in the terminal:"))

@@ -944,6 +944,18 @@
         <source>Reply failed</source>
         <translation>Antwort fehlgeschlagen</translation>
     </message>
+    <message>
+        <source>Verified: identical</source>
+        <translation>Geprüft: identisch</translation>
+    </message>
+    <message>
+        <source>Verified: a numeric tie</source>
+        <translation>Geprüft: Gleichstand</translation>
+    </message>
+    <message>
+        <source>Verified: different</source>
+        <translation>Geprüft: verschieden</translation>
+    </message>
 </context>
 <context>
     <name>CostChart</name>
@@ -1342,6 +1354,10 @@
     <message>
         <source>too large</source>
         <translation>zu groß</translation>
+    </message>
+    <message>
+        <source>{0} is loaded</source>
+        <translation>{0} ist geladen</translation>
     </message>
 </context>
 <context>
@@ -2426,6 +2442,10 @@
     <message>
         <source>{0}, about {1} left</source>
         <translation>{0}, noch etwa {1}</translation>
+    </message>
+    <message>
+        <source>Race finished: {0}</source>
+        <translation>Das Rennen ist beendet: {0}</translation>
     </message>
 </context>
 <context>
