@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QTreeWidgetItem
 from pytestqt.qtbot import QtBot
 
 from slipstream.errors import SlipstreamError
@@ -60,6 +61,11 @@ def listed(qtbot: QtBot, space: ModelSpace) -> MakeRoom:
     return space.dialog
 
 
+def rows(dialog: MakeRoom) -> list[QTreeWidgetItem]:
+    found = [dialog.tree.topLevelItem(row) for row in range(dialog.tree.topLevelItemCount())]
+    return [item for item in found if item is not None]
+
+
 def test_what_is_over_the_limit_is_said_and_deletes_nothing(
     qtbot: QtBot, context: AppContext, space: ModelSpace, rooms: Rooms
 ) -> None:
@@ -77,11 +83,10 @@ def test_the_list_names_each_file_ticks_the_oldest_and_never_the_loaded_one(
 ) -> None:
     context.settings.set("models/limit_gb", 50)
     dialog = listed(qtbot, space)
-    tops = [dialog.tree.topLevelItem(row) for row in range(dialog.tree.topLevelItemCount())]
+    tops = rows(dialog)
     assert [top.text(0) for top in tops] == ["old", "middle"]
     assert [top.child(0).text(0) for top in tops] == [str(rooms.files["old"]), str(rooms.files["middle"])]
     assert [one.name for one in dialog.chosen] == ["old"]
-    dialog.tree.topLevelItem(0).setExpanded(True)
     assert dialog.words.text() == "1 file(s), 20.0 GB, would go."
     dialog.keep.click()
     assert all(file.exists() for file in rooms.files.values())
@@ -93,8 +98,7 @@ def test_what_was_loaded_lately_goes_last(qtbot: QtBot, context: AppContext, spa
     context.settings.set("models/limit_gb", 50)
     space._in_use = lambda: []
     dialog = listed(qtbot, space)
-    order = [dialog.tree.topLevelItem(row).text(0) for row in range(3)]
-    assert order == ["loaded", "old", "middle"]
+    assert [row.text(0) for row in rows(dialog)] == ["loaded", "old", "middle"]
     assert [one.name for one in dialog.chosen] == ["loaded"]
     dialog.reject()
 
@@ -105,7 +109,7 @@ def test_only_what_was_ticked_goes_and_only_after_a_yes(
     dialog = listed(qtbot, space)
     assert dialog.chosen == []
     assert not dialog.remove.isEnabled()
-    dialog.tree.topLevelItem(1).setCheckState(0, Qt.CheckState.Checked)
+    rows(dialog)[1].setCheckState(0, Qt.CheckState.Checked)
     assert dialog.remove.isEnabled()
     dialog.remove.click()
     qtbot.waitUntil(lambda: "40.0 GB" in space.words.text(), timeout=5000)

@@ -9,6 +9,7 @@ import pytest
 
 from fakes import FakeTokeniser, Served, serving
 from server.requests import chat, chunks, post
+from slipstream.jobs import Inbox
 from slipstream.server.backend import Backend
 from slipstream.server.prompt_limit import PromptLimit, drop_oldest, room_for_prompt
 
@@ -24,7 +25,7 @@ TURNS: list[Json] = [
     ),
     {"role": "user", "content": "the last question"},
 ]
-DROPS = {"slipstream": {"prompt_limit": "drop_oldest"}}
+DROPS: Json = {"slipstream": {"prompt_limit": "drop_oldest"}}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,8 @@ def prompt(served: Served) -> str:
 
 def test_without_a_word_it_is_refused_with_its_length(served: Served) -> None:
     before = len(served.engine.jobs)
-    for more in ({}, {"slipstream": {"prompt_limit": "refuse"}}):
+    asked: list[Json] = [{}, {"slipstream": {"prompt_limit": "refuse"}}]
+    for more in asked:
         answer = ask(served, **more)
         assert answer.status_code == 400
         assert answer.json()["error"]["code"] == "context_length_exceeded"
@@ -115,7 +117,9 @@ def test_a_request_wins_over_the_server() -> None:
 
 
 def test_the_servers_own_default_is_to_refuse() -> None:
-    assert Backend.__init__.__kwdefaults__["prompt_limit"] is PromptLimit.REFUSE
+    backend = Backend(Inbox())
+    assert backend.prompt_limit is PromptLimit.REFUSE
+    backend.close()
 
 
 # Where a cut may be.

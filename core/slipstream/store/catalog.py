@@ -60,7 +60,7 @@ class TargetEntry:
     def precision(self, wanted: str = "") -> tuple[str, str]:
         """Bits and repository of the copy to take: as wanted, else as recommended, else as it was published ("")."""
         quants = self.quants or {}
-        bits = next((one for one in (wanted, self.recommended) if one in quants), next(iter(quants), ""))
+        bits = next((one for one in (wanted, self.recommended or "") if one in quants), next(iter(quants), ""))
         return bits, quants.get(bits, self.repo)
 
 
