@@ -68,7 +68,8 @@ class Watcher:
             case "writing" if screen.chats.reply is not None and len(screen.chats.reply.text) > 20:
                 self.tell(screen)
             case "look" if time.monotonic() - self.began > LOADS_S and screen.transcript.is_settled:
-                self.tell(screen)
+                if session.choice is None or session.info is not None:  # else this is a death while loading
+                    self.tell(screen)
             case _:
                 pass
 
