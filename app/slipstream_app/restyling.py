@@ -109,9 +109,9 @@ class Restyling(QObject):
 
 @contextmanager
 def _overlooked(widgets: Sequence[QWidget]) -> Generator[None]:
-    """Qt takes none of these for one that it has to style, and tells none that hides that its style is another."""
+    """Qt takes none of these for one that it has to style, and tells none that its style is another."""
     polished = [widget for widget in widgets if widget.testAttribute(_POLISHED)]
-    told = [widget for widget in widgets if not widget.isVisible() and not widget.testAttribute(_OWN_STYLE)]
+    told = [widget for widget in polished if not widget.testAttribute(_OWN_STYLE)]
     for widget in polished:
         widget.setAttribute(_POLISHED, False)
     for widget in told:
