@@ -86,6 +86,7 @@ def test_the_list_names_each_file_ticks_the_oldest_and_never_the_loaded_one(
     tops = rows(dialog)
     assert [top.text(0) for top in tops] == ["old", "middle"]
     assert [top.child(0).text(0) for top in tops] == [str(rooms.files["old"]), str(rooms.files["middle"])]
+    assert tops[0].child(0).toolTip(0) == str(rooms.files["old"])
     assert [one.name for one in dialog.chosen] == ["old"]
     assert dialog.words.text() == "1 file(s), 20.0 GB, would go."
     dialog.keep.click()

@@ -150,6 +150,7 @@ class MakeRoom(QDialog):
         self.tree = QTreeWidget()
         self.tree.setAccessibleName(self.tr("Models that could go, with their files"))
         self.tree.setHeaderLabels([self.tr("Model"), self.tr("Size"), self.tr("Here since")])
+        self.tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # a path's end says which file it is
         ticked = {id(one) for one in room.enough(found, over)}
         for one in found:
             self.tree.addTopLevelItem(_item(one, id(one) in ticked))
@@ -195,7 +196,9 @@ def _item(one: Leaving, is_ticked: bool) -> QTreeWidgetItem:
     item = QTreeWidgetItem([one.name, size_text(one.bytes), since])
     item.setCheckState(0, Qt.CheckState.Checked if is_ticked else Qt.CheckState.Unchecked)
     for path, size in one.files:
-        item.addChild(QTreeWidgetItem([str(path), size_text(size)]))
+        file = QTreeWidgetItem([str(path), size_text(size)])
+        file.setToolTip(0, str(path))
+        item.addChild(file)
     return item
 
 
