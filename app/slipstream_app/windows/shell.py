@@ -267,6 +267,7 @@ class Shell(QObject):
         """We did not die of it."""
         self._is_loading = False
         self.app.settings.remember(_LOADING, "")
+        self.app.settings.sync()
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
