@@ -404,6 +404,20 @@ def test_ctrl_c_prints_what_was_made_and_exits_130(root: Path) -> None:
     assert "tokens per round" in err
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is always a display to ask")
+@pytest.mark.parametrize("display", [None, ":77"])
+def test_a_window_that_cannot_open_says_so_and_what_works_instead(display: str | None, tmp_path: Path) -> None:
+    """Without a display, and with one that nobody answers at."""
+    gone = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    env = {key: value for key, value in os.environ.items() if key not in gone} | {"HOME": str(tmp_path)}
+    env |= {} if display is None else {"DISPLAY": display}
+    command = (sys.executable, "-m", "slipstream_app")
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith("uv run slipstream race")
+    assert display is not None or "There is no display to open a window on." in done.stderr
+
+
 @pytest.mark.parametrize("entry", ["slipstream", "slipstream_app.command"])
 def test_ctrl_c_while_starting_ends_without_a_traceback(entry: str) -> None:
     """Stopped at moments spread over the start-up; Python's own, before any code of ours, is left out."""

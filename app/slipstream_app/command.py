@@ -7,6 +7,7 @@ import signal
 import sys
 
 RACE = "uv run slipstream race"
+NO_WINDOW = 1  # exit code
 
 
 def main() -> int:
@@ -20,15 +21,20 @@ def main() -> int:
 
 
 def open_window(*, is_hidden: bool = False) -> int:
-    """Open the window, or say why not and what to do instead."""
+    """Open the window, or say why not and what to do instead; then the exit code is NO_WINDOW."""
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        print(f"There is no display to open a window on. The same race, in the terminal:  {RACE}")
-        return 0
+        return cannot_open("There is no display to open a window on. The same race, in the terminal:")
     from importlib.util import find_spec
 
     if find_spec("PySide6") is None:
-        print(f"The window needs PySide6 (pip install PySide6-Essentials). Without it:  {RACE}")
-        return 0
+        return cannot_open("The window needs PySide6 (pip install PySide6-Essentials). Without it:")
     from slipstream_app.main import run
 
-    return run(is_hidden=is_hidden)
+    why = "The window cannot be opened, as said above. The same race, in the terminal:"
+    return run(is_hidden=is_hidden, cannot_open=lambda: cannot_open(why))
+
+
+def cannot_open(why: str) -> int:
+    """Said on stderr, with what works without a window."""
+    print(f"{why}  {RACE}", file=sys.stderr, flush=True)
+    return NO_WINDOW

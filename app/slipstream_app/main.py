@@ -6,8 +6,10 @@ import gc
 import logging
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+from PySide6.QtCore import QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
 from slipstream.store.paths import data_dir
@@ -62,9 +64,19 @@ def make_context(session: Session, settings: Settings, folder: Path) -> AppConte
     )
 
 
-def run(*, is_hidden: bool = False) -> int:
+def run(*, is_hidden: bool = False, cannot_open: Callable[[], int] = lambda: 1) -> int:
+    """The exit code. `cannot_open` says what to do where Qt finds no display, and gives that code."""
     gc.freeze()  # what is imported stays: looking through it for garbage would hold the window up
+
+    def hear(kind: QtMsgType, _: object, text: str) -> None:
+        """Without a display or its libraries Qt aborts. Nothing is open yet that had to be closed."""
+        print(text, file=sys.stderr)
+        if kind is QtMsgType.QtFatalMsg:
+            os._exit(cannot_open())
+
+    before = qInstallMessageHandler(hear)
     app = QApplication(sys.argv[:1])
+    qInstallMessageHandler(before)
     app.setApplicationName("Slipstream")
     app.setOrganizationName("Slipstream")
     app.setQuitOnLastWindowClosed(False)

@@ -1,17 +1,22 @@
-"""After a change of colours: widgets look at the palette again, those in sight at once, others a little at a time."""
+"""After a change of colours or sizes: widgets look at the style sheet again, those in sight at once, others a little at
+a time.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 SLICE_S = 0.008  # between two looks at events
+_LEAVING = Qt.WidgetAttribute.WA_DontShowOnScreen  # kept only until there is time to delete it
+_POLISHED, _OWN_STYLE = Qt.WidgetAttribute.WA_WState_Polished, Qt.WidgetAttribute.WA_SetStyle
 
 
 @runtime_checkable
@@ -22,11 +27,16 @@ class Coloured(Protocol):
 
 
 class Restyling(QObject):
-    """Qt keeps the colours it once read from a style sheet, so each widget has to be polished again. Main thread."""
+    """Qt keeps the colours and lengths it once read from a style sheet, so each widget has to be polished again.
+
+    Main thread.
+    """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._waiting: deque[QWidget] = deque()  # with all that is in them
+        self._is_resized = False  # those that wait need new sizes too
+        self._around: list[QWidget] = []  # in sight, with something in them that waits
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._go_on)
 
@@ -34,8 +44,19 @@ class Restyling(QObject):
     def is_running(self) -> bool:
         return self._timer.isActive()
 
-    def start(self) -> None:
-        """Before this returns, all that can be seen has the new colours."""
+    def change_sheet(self, app: QApplication, sheet: str) -> None:
+        """Another style sheet. Before this returns, all that can be seen follows it.
+
+        Set as usual, Qt would go through every widget there is, twice: half a second with all screens open.
+        """
+        with _overlooked(app.allWidgets()):
+            app.setStyleSheet("")  # from nothing, Qt polishes a widget once, else once for each of its ancestors
+            app.setStyleSheet(sheet)
+        self.start(is_resized=True)
+
+    def start(self, *, is_resized: bool = False) -> None:
+        """Before this returns, all that can be seen has the new colours, and its new size where `is_resized`."""
+        self._is_resized = is_resized or (self._is_resized and self.is_running)
         self._waiting.clear()
         # Parents first: what they pass on is not passed on twice. With what of a widget can be seen, in its own pixels.
         seen = deque((window, window.rect()) for window in QApplication.topLevelWidgets())
@@ -48,11 +69,24 @@ class Restyling(QObject):
             if sight.isEmpty():
                 self._waiting.append(widget)  # a wheel's turn away
                 continue
-            restyle(widget)
+            restyle(widget, is_resized=self._is_resized)
             for child in _children(widget):
                 seen.append((child, sight.translated(-child.pos()).intersected(child.rect())))
         self._waiting.extend(hidden)
+        self._around = [parent for widget in hidden if (parent := widget.parentWidget()) is not None]
         self._timer.start()
+
+    def hurry(self, root: QWidget) -> None:
+        """A widget is about to be shown: what of it still waits does so no longer."""
+        if not self.is_running:
+            return
+        mine = [widget for widget in self._waiting if isValid(widget) and (widget is root or root.isAncestorOf(widget))]
+        for widget in mine:
+            self._waiting.remove(widget)
+        while mine:
+            widget = mine.pop()
+            restyle(widget, is_resized=self._is_resized)
+            mine.extend(_children(widget))
 
     @Slot()
     def _go_on(self) -> None:
@@ -60,18 +94,50 @@ class Restyling(QObject):
         while self._waiting:
             widget = self._waiting.popleft()
             if isValid(widget):
-                restyle(widget)
+                restyle(widget, is_resized=self._is_resized)
                 self._waiting.extendleft(_children(widget))
             if time.monotonic() > until:
                 return
         self._timer.stop()
+        if self._is_resized:
+            for widget in dict.fromkeys(self._around):
+                if isValid(widget):
+                    _measure_anew(widget)  # some bars are as high as what hides in them
+        self._is_resized = False
+        self._around = []
+
+
+@contextmanager
+def _overlooked(widgets: Sequence[QWidget]) -> Generator[None]:
+    """Qt takes none of these for one that it has to style, and tells none that its style is another."""
+    polished = [widget for widget in widgets if widget.testAttribute(_POLISHED)]
+    told = [widget for widget in polished if not widget.testAttribute(_OWN_STYLE)]
+    for widget in polished:
+        widget.setAttribute(_POLISHED, False)
+    for widget in told:
+        widget.setAttribute(_OWN_STYLE, True)
+    try:
+        yield
+    finally:
+        for widget in polished:
+            widget.setAttribute(_POLISHED, True)
+        for widget in told:
+            widget.setAttribute(_OWN_STYLE, False)
 
 
 def _children(widget: QWidget) -> Iterable[QWidget]:
-    return (child for child in widget.children() if isinstance(child, QWidget) and not child.isWindow())
+    return (
+        child
+        for child in widget.children()
+        if isinstance(child, QWidget) and not child.isWindow() and not child.testAttribute(_LEAVING)
+    )
 
 
-def restyle(widget: QWidget) -> None:
+def _measure_anew(widget: QWidget) -> None:
+    QApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
+
+
+def restyle(widget: QWidget, *, is_resized: bool = False) -> None:
     """As the style sheet has it now, for the palette and the properties of now."""
     font = widget.font()
     style = widget.style()
@@ -79,6 +145,8 @@ def restyle(widget: QWidget) -> None:
     style.polish(widget)
     if widget.font() != font:  # Qt goes back to the one that the widget had when it was first polished
         widget.setFont(font)
+    if is_resized:
+        _measure_anew(widget)
     QWidget.update(widget)  # a list has another `update`
     if isinstance(widget, Coloured):
         widget.recolour()

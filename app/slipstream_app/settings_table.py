@@ -179,6 +179,17 @@ SETTINGS: tuple[Setting, ...] = (
         lowest=mark("Settings", "What fits the context"),
     ),
     Setting(
+        "chat/titles",
+        Page.CHAT,
+        "question",
+        mark("Settings", "Titles of chats"),
+        mark("Settings", "For new chats; a title can be changed in the list."),
+        choices={
+            "question": mark("Settings", "The first words of the question"),
+            "date": mark("Settings", "Date and time: the list shows no words of a chat"),
+        },
+    ),
+    Setting(
         "chat/keep_days",
         Page.CHAT,
         0,
@@ -197,6 +208,40 @@ SETTINGS: tuple[Setting, ...] = (
         mark("Settings", "Another folder with models"),
         mark("Settings", "Looked through beside the shared model cache. Nothing is copied."),
         is_folder=True,
+        for_engine=True,
+    ),
+    Setting(
+        "models/bits",
+        Page.MODELS,
+        "",
+        mark("Settings", "Preferred bits"),
+        mark(
+            "Settings",
+            "Of models that are suggested or downloaded by name, where they are published so. "
+            "Fewer bits take less memory and are faster; more keep closer to the original.",
+        ),
+        choices={
+            "": mark("Settings", "As recommended for each model"),
+            "4-bit": mark("Settings", "4 bits"),
+            "8-bit": mark("Settings", "8 bits"),
+            "bf16": mark("Settings", "16 bits (bfloat16)"),
+        },
+        for_engine=True,
+    ),
+    Setting(
+        "models/limit_gb",
+        Page.MODELS,
+        0,
+        mark("Settings", "Disk for models"),
+        mark(
+            "Settings",
+            "A download that would pass it is refused. Nothing is deleted by itself; the button shows what could go.",
+        ),
+        low=0,
+        high=100_000,
+        step=10,
+        unit="GB",
+        lowest=mark("Settings", "No limit"),
         for_engine=True,
     ),
     Setting(
@@ -328,6 +373,17 @@ SETTINGS: tuple[Setting, ...] = (
         mark("Settings", "Off: requests are refused while no model is loaded."),
     ),
     Setting(
+        "server/prompt_limit",
+        Page.SERVER,
+        "refuse",
+        mark("Settings", "Prompts that do not fit"),
+        mark("Settings", "What was dropped is said to the client and in the list of requests. Agents want a refusal."),
+        choices={
+            "refuse": mark("Settings", "Refuse, with the length"),
+            "drop_oldest": mark("Settings", "Drop the oldest turns"),
+        },
+    ),
+    Setting(
         "server/keep_text",
         Page.SERVER,
         False,
@@ -337,12 +393,22 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "updates/check",
         Page.UPDATES,
-        True,
+        False,
         mark("Settings", "Look for updates once a day"),
         mark(
             "Settings",
             "One request to the list of releases; nothing about you is sent. Nothing is installed by itself.",
         ),
+    ),
+    Setting(
+        "updates/channel",
+        Page.UPDATES,
+        "stable",
+        mark("Settings", "Channel"),
+        choices={
+            "stable": mark("Settings", "Finished releases"),
+            "early": mark("Settings", "Pre-releases too: earlier, and less tried"),
+        },
     ),
 )
 

@@ -197,7 +197,8 @@ class Theme(QObject):
         palette, font = self._palette(), self.font()
         sheet = style_sheet(self.px, is_native=sys.platform == "darwin")
         has_other_colours = palette != app.palette()
-        has_other_sizes = font != app.font() or sheet != app.styleSheet()
+        has_other_sheet = sheet != app.styleSheet()
+        has_other_sizes = font != app.font() or has_other_sheet
         # Each of these visits widgets, so none is done without need.
         if has_other_sizes:
             self.resizing.emit()
@@ -205,12 +206,11 @@ class Theme(QObject):
             app.setPalette(palette)
         if font != app.font():
             app.setFont(font)
-        if sheet != app.styleSheet():
-            app.setStyleSheet("")  # from nothing, Qt polishes a widget once, else once for each of its ancestors
-            app.setStyleSheet(sheet)
+        if has_other_sheet:
+            self.restyling.change_sheet(app, sheet)
         if has_other_sizes:
             self.resized.emit()
-        if has_other_colours:
+        if has_other_colours and not has_other_sheet:
             self.restyling.start()
         self.changed.emit()
 

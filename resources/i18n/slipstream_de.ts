@@ -944,6 +944,18 @@
         <source>Reply failed</source>
         <translation>Antwort fehlgeschlagen</translation>
     </message>
+    <message>
+        <source>Verified: identical</source>
+        <translation>Geprüft: identisch</translation>
+    </message>
+    <message>
+        <source>Verified: a numeric tie</source>
+        <translation>Geprüft: Gleichstand</translation>
+    </message>
+    <message>
+        <source>Verified: different</source>
+        <translation>Geprüft: verschieden</translation>
+    </message>
 </context>
 <context>
     <name>CostChart</name>
@@ -1426,6 +1438,52 @@
         <source>too large</source>
         <translation>zu groß</translation>
     </message>
+    <message>
+        <source>{0} is loaded</source>
+        <translation>{0} ist geladen</translation>
+    </message>
+</context>
+<context>
+    <name>MakeRoom</name>
+    <message>
+        <source>Make room</source>
+        <translation>Platz schaffen</translation>
+    </message>
+    <message>
+        <source>The oldest stand first, those loaded here lately last. Other programs may use the shared cache too. What goes from there goes to the Bin where there is one, else it is deleted; it can be downloaded again.</source>
+        <translation>Die ältesten stehen vorn, die zuletzt hier geladenen hinten. Auch andere Programme können den gemeinsamen Modell-Cache nutzen. Was von dort geht, kommt in den Papierkorb, wo es einen gibt, sonst wird es gelöscht; es lässt sich wieder herunterladen.</translation>
+    </message>
+    <message>
+        <source>Models that could go, with their files</source>
+        <translation>Modelle, die gehen könnten, mit ihren Dateien</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>Here since</source>
+        <translation>Hier seit</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>Keep all</source>
+        <translation>Alle behalten</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s), {0}, would go.</source>
+        <translation>
+            <numerusform>%n Datei, {0}, würde verschwinden.</numerusform>
+            <numerusform>%n Dateien, {0}, würden verschwinden.</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>MemoryPanel</name>
@@ -1603,6 +1661,29 @@
     <message>
         <source>Add a folder…</source>
         <translation>Ordner hinzufügen …</translation>
+    </message>
+</context>
+<context>
+    <name>ModelSpace</name>
+    <message>
+        <source>Make room…</source>
+        <translation>Platz schaffen …</translation>
+    </message>
+    <message>
+        <source>Models take {0} now.</source>
+        <translation>Modelle belegen jetzt {0}.</translation>
+    </message>
+    <message>
+        <source>Models take {0} now, {1} of it converted from GGUF files.</source>
+        <translation>Modelle belegen jetzt {0}, davon {1} aus GGUF-Dateien umgewandelt.</translation>
+    </message>
+    <message>
+        <source>That is {0} over the limit.</source>
+        <translation>Das sind {0} über der Grenze.</translation>
+    </message>
+    <message>
+        <source>There is nothing that could go: no model is in the cache, or only the loaded one.</source>
+        <translation>Es gibt nichts, was gehen könnte: Kein Modell liegt im gemeinsamen Modell-Cache, oder nur das geladene.</translation>
     </message>
 </context>
 <context>
@@ -2541,6 +2622,14 @@
         <source>Choose {0} as this pair&apos;s drafter.</source>
         <translation>Wähle {0} als Entwurfsmodell dieses Paars.</translation>
     </message>
+    <message>
+        <source>{0}, about {1} left</source>
+        <translation>{0}, noch etwa {1}</translation>
+    </message>
+    <message>
+        <source>Race finished: {0}</source>
+        <translation>Das Rennen ist beendet: {0}</translation>
+    </message>
 </context>
 <context>
     <name>RaceSetup</name>
@@ -2924,6 +3013,10 @@
         <source>{0}, client left</source>
         <translation>{0}, Client ist weg</translation>
     </message>
+    <message>
+        <source>{0}, shortened</source>
+        <translation>{0}, gekürzt</translation>
+    </message>
 </context>
 <context>
     <name>RequestsView</name>
@@ -2994,6 +3087,13 @@
         <translation>
             <numerusform>%Ln Token ausgegeben {0}</numerusform>
             <numerusform>%Ln Token ausgegeben {0}</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The prompt did not fit: its oldest %Ln message(s) were not given to the model.</source>
+        <translation>
+            <numerusform>Der Prompt passte nicht: Seine älteste Nachricht bekam das Modell nicht.</numerusform>
+            <numerusform>Der Prompt passte nicht: Seine ältesten %Ln Nachrichten bekam das Modell nicht.</numerusform>
         </translation>
     </message>
 </context>
@@ -3143,6 +3243,10 @@
     <message>
         <source>A prompt that does not fit the context is refused with its length, never cut.</source>
         <translation>Ein Prompt, der nicht in den Kontext passt, wird mit seiner Länge abgewiesen, nie gekürzt.</translation>
+    </message>
+    <message>
+        <source>A prompt that does not fit the context loses its oldest turns; its client is told, and so is the list.</source>
+        <translation>Ein Prompt, der nicht in den Kontext passt, verliert seine ältesten Wortwechsel; sein Client erfährt es, und die Liste zeigt es.</translation>
     </message>
 </context>
 <context>
@@ -3704,10 +3808,6 @@
         <translation>Eine Anfrage an die Liste der Versionen; nichts über dich wird gesendet. Nichts wird von selbst installiert.</translation>
     </message>
     <message>
-        <source>the list of releases, once a day, unless you switch that off under Updates</source>
-        <translation>die Liste der Versionen, einmal am Tag, sofern du das nicht unter Updates ausschaltest</translation>
-    </message>
-    <message>
         <source>Updates</source>
         <translation>Updates</translation>
     </message>
@@ -3738,6 +3838,82 @@
     <message>
         <source>MTP heads of the model</source>
         <translation>MTP-Köpfe des Modells</translation>
+    </message>
+    <message>
+        <source>Titles of chats</source>
+        <translation>Titel der Chats</translation>
+    </message>
+    <message>
+        <source>For new chats; a title can be changed in the list.</source>
+        <translation>Für neue Chats; ein Titel lässt sich in der Liste ändern.</translation>
+    </message>
+    <message>
+        <source>The first words of the question</source>
+        <translation>Die ersten Wörter der Frage</translation>
+    </message>
+    <message>
+        <source>Date and time: the list shows no words of a chat</source>
+        <translation>Datum und Uhrzeit: die Liste zeigt keine Wörter eines Chats</translation>
+    </message>
+    <message>
+        <source>Preferred bits</source>
+        <translation>Bevorzugte Bits</translation>
+    </message>
+    <message>
+        <source>Of models that are suggested or downloaded by name, where they are published so. Fewer bits take less memory and are faster; more keep closer to the original.</source>
+        <translation>Von Modellen, die vorgeschlagen oder mit ihrem Namen heruntergeladen werden, wo es sie so gibt. Weniger Bits brauchen weniger Speicher und sind schneller; mehr bleiben näher am Original.</translation>
+    </message>
+    <message>
+        <source>As recommended for each model</source>
+        <translation>Wie für jedes Modell empfohlen</translation>
+    </message>
+    <message>
+        <source>16 bits (bfloat16)</source>
+        <translation>16 Bit (bfloat16)</translation>
+    </message>
+    <message>
+        <source>Disk for models</source>
+        <translation>Platz für Modelle</translation>
+    </message>
+    <message>
+        <source>A download that would pass it is refused. Nothing is deleted by itself; the button shows what could go.</source>
+        <translation>Ein Download, der darüber hinausginge, wird abgelehnt. Von selbst wird nichts gelöscht; der Knopf zeigt, was gehen könnte.</translation>
+    </message>
+    <message>
+        <source>No limit</source>
+        <translation>Keine Grenze</translation>
+    </message>
+    <message>
+        <source>Prompts that do not fit</source>
+        <translation>Prompts, die nicht passen</translation>
+    </message>
+    <message>
+        <source>What was dropped is said to the client and in the list of requests. Agents want a refusal.</source>
+        <translation>Was wegfiel, erfährt der Client, und es steht in der Liste der Anfragen. Agenten brauchen eine Ablehnung.</translation>
+    </message>
+    <message>
+        <source>Refuse, with the length</source>
+        <translation>Ablehnen, mit der Länge</translation>
+    </message>
+    <message>
+        <source>Drop the oldest turns</source>
+        <translation>Die ältesten Wortwechsel weglassen</translation>
+    </message>
+    <message>
+        <source>Channel</source>
+        <translation>Kanal</translation>
+    </message>
+    <message>
+        <source>Finished releases</source>
+        <translation>Fertige Versionen</translation>
+    </message>
+    <message>
+        <source>Pre-releases too: earlier, and less tried</source>
+        <translation>Auch Vorabversionen: früher und weniger erprobt</translation>
+    </message>
+    <message>
+        <source>the list of releases, when you ask for it under Updates, or once a day if you switch that on</source>
+        <translation>die Liste der Versionen, wenn du unter „Updates“ danach fragst, oder einmal am Tag, wenn du das einschaltest</translation>
     </message>
 </context>
 <context>
@@ -4773,10 +4949,6 @@
 <context>
     <name>UpdatesPage</name>
     <message>
-        <source>Look now</source>
-        <translation>Jetzt nachsehen</translation>
-    </message>
-    <message>
         <source>Open its page</source>
         <translation>Seite öffnen</translation>
     </message>
@@ -4803,6 +4975,14 @@
     <message>
         <source>What is new in {0}</source>
         <translation>Neu in {0}</translation>
+    </message>
+    <message>
+        <source>Check now</source>
+        <translation>Jetzt prüfen</translation>
+    </message>
+    <message>
+        <source>It is a pre-release.</source>
+        <translation>Es ist eine Vorabversion.</translation>
     </message>
 </context>
 <context>

@@ -113,6 +113,16 @@
     </message>
 </context>
 <context>
+    <name>MakeRoom</name>
+    <message numerus="yes">
+        <source>%n file(s), {0}, would go.</source>
+        <translation>
+            <numerusform>%n file, {0}, would go.</numerusform>
+            <numerusform>%n files, {0}, would go.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>PairTable</name>
     <message numerus="yes">
         <source>%n min</source>
@@ -207,6 +217,13 @@
         <translation>
             <numerusform>%Ln token out {0}</numerusform>
             <numerusform>%Ln tokens out {0}</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The prompt did not fit: its oldest %Ln message(s) were not given to the model.</source>
+        <translation>
+            <numerusform>The prompt did not fit: its oldest message was not given to the model.</numerusform>
+            <numerusform>The prompt did not fit: its oldest %Ln messages were not given to the model.</numerusform>
         </translation>
     </message>
 </context>

@@ -117,6 +117,17 @@ def test_without_a_terminal_write_needs_yes(
     assert sorted(home.rglob("*")) == before
 
 
+@every_agent
+def test_without_a_terminal_undo_needs_yes_too(
+    name: str, home: Path, scripted: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert slipstream("agents", name, "write", "--yes", "--url", scripted.address.url) == 0
+    before = sorted(home.rglob("*"))
+    assert slipstream("agents", name, "undo") == 2
+    assert "--yes" in capsys.readouterr().err
+    assert sorted(home.rglob("*")) == before
+
+
 def test_write_asks_and_takes_no_for_an_answer(home: Path, scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     for answer, status in (("n", 1), ("", 1), ("y", 0)):

@@ -117,6 +117,19 @@ def test_a_model_that_does_not_load_is_said_with_its_reason(qtbot: QtBot, screen
     assert screen.start.load.isVisible()
 
 
+def test_a_chat_is_titled_by_its_question_or_by_its_date(loaded: ChatScreen, wait: Wait) -> None:
+    ask(loaded, wait, "Why is the sky blue?\nAnd the sea?")
+    assert loaded.chats.title == "Why is the sky blue?"
+    loaded.app.settings.set("chat/titles", "date")
+    loaded.new_chat()
+    ask(loaded, wait, "A secret")
+    assert loaded.chats.title
+    assert "secret" not in loaded.chats.title
+    rows = [loaded.list_model.index(row).data() for row in range(loaded.list_model.rowCount())]
+    assert "A secret" not in rows
+    assert loaded.chats.title in rows
+
+
 def test_an_answer_is_shown_in_blocks_as_it_comes(loaded: ChatScreen, engine: FakeEngine, wait: Wait) -> None:
     pieces = tuple(ANSWER[at : at + 3] for at in range(0, len(ANSWER), 3))
     engine.script = Script(pieces=pieces, round_s=0.005)

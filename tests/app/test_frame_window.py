@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -511,13 +512,33 @@ def test_the_question_at_quitting_says_how_many(qtbot: QtBot, loaded: Shell) -> 
 
 def test_a_pair_that_killed_the_app_is_not_loaded_again(qtbot: QtBot, shell: Shell) -> None:
     shell.app.settings.remember("welcomed", 1)
-    shell.app.settings.remember("loading_pair", "a huge model")
+    huge = PairChoice("a huge model", "/nowhere/huge")
+    shell.app.settings.remember("loading_pair", json.dumps(huge.as_json()))
     shell.open()
     qtbot.waitUntil(lambda: shell.app.banners.current is not None, timeout=5000)
     banner = shell.app.banners.current
     assert banner is not None
     assert "a huge model" in banner.text
     assert shell.app.session.choice is None
+    shell.quit()
+    assert shell.app.settings.recall("loading_pair"), "nor at the start after that"
+    assert banner.run is not None
+    banner.run()  # that pair, and not the last one that could be loaded
+    assert shell.app.session.choice is not None
+    assert shell.app.session.choice.title == "a huge model"
+    qtbot.waitUntil(lambda: isinstance(shell.app.session.status, Ready), timeout=5000)
+    assert not shell.app.settings.recall("loading_pair")
+
+
+def test_a_pair_that_could_not_be_loaded_did_not_kill_the_app(qtbot: QtBot, shell: Shell) -> None:
+    def fail(_: PairChoice) -> FakeEngine:
+        raise WontFit("it needs 40 GB; choose a smaller one")
+
+    shell.app.session._life.worker._open_pair = fail
+    shell.app.session.load(PairChoice("a huge model", "/nowhere/huge"))
+    qtbot.waitUntil(lambda: bool(shell.app.settings.recall("loading_pair")), timeout=5000)
+    qtbot.waitUntil(lambda: isinstance(shell.app.session.status, Faulted), timeout=5000)
+    assert not shell.app.settings.recall("loading_pair")
 
 
 def test_the_first_start_welcomes_and_loads_the_built_in_pair(qtbot: QtBot, shell: Shell) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.conftest import FAKE
@@ -86,11 +86,15 @@ def test_what_is_out_of_sight_gets_new_colours_a_little_at_a_time(qtbot: QtBot, 
 
 def test_few_widgets_meet_a_new_size(screen: ChatScreen) -> None:
     widget, theme = answer(screen), screen.app.theme
-    everything = len(QApplication.allWidgets())
     met: list[int] = []
-    theme.resized.connect(lambda: met.append(len(QApplication.allWidgets())))
+    theme.resized.connect(lambda: met.append(len(widget._there)))
     theme.set_zoom(120)
-    assert met[0] < everything / 2
+    assert met[0] < len(widget.parts) / 2
+    for _ in range(500):  # and what was put aside is forgotten
+        if not widget._aside:
+            break
+        QTest.qWait(10)
+    assert not widget._aside
     assert is_thin(widget)
     assert any(not isinstance(part, Away) for part in widget.parts), "what is in sight stays"
 

@@ -154,6 +154,20 @@ def test_it_stops_and_concludes_nothing(
     assert screen.result is not None
 
 
+def test_once_a_run_has_ended_it_says_how_long_the_rest_may_take(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
+) -> None:
+    engine.script = Script(pieces=("word ",) * 20, round_s=0.01)
+    screen.toggle()
+    assert screen.runner.left_s is None
+    assert "left" not in screen.notice.words.text()
+    qtbot.waitUntil(lambda: screen.runner.done >= 1, timeout=5000)
+    assert screen.runner.left_s is not None
+    qtbot.waitUntil(lambda: "s left" in screen.notice.words.text(), timeout=5000)
+    qtbot.waitUntil(lambda: not screen.runner.is_running, timeout=15_000)
+    assert "left" not in screen.notice.words.text()
+
+
 def test_an_engine_that_breaks_ends_the_race_with_a_sentence(
     qtbot: QtBot, screen: RaceScreen, ready: AppContext, engine: FakeEngine
 ) -> None:

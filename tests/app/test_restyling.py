@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QLabel,
     QLineEdit,
+    QMainWindow,
     QPlainTextEdit,
     QProgressBar,
     QPushButton,
@@ -121,6 +123,94 @@ def test_a_window_that_changes_looks_like_one_that_was_made_so(qtbot: QtBot, cal
     calm.set_scheme("light")
     settle(qtbot, calm)
     assert picture(qtbot, window) == light
+
+
+def buttons(theme: Theme) -> tuple[QWidget, QStackedWidget, QPushButton, QPushButton]:
+    """A window with two pages that were both shown; the first is in sight."""
+    window, pages = QWidget(), QStackedWidget()
+    QVBoxLayout(window).addWidget(pages)
+    seen, hidden = QPushButton("seen"), QPushButton("hidden")
+    for push in (seen, hidden):
+        push.setProperty("role", "primary")
+        pages.addWidget(push)
+    window.show()
+    pages.setCurrentWidget(hidden)
+    pages.setCurrentWidget(seen)
+    return window, pages, seen, hidden
+
+
+class Styled(QObject):
+    """Counts how often a widget was told that its style is another."""
+
+    def __init__(self, watched: QWidget) -> None:
+        super().__init__(watched)
+        self.count = 0
+        watched.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        self.count += event.type() is QEvent.Type.StyleChange
+        return False
+
+
+def test_a_zoom_is_for_what_is_in_sight_and_for_the_rest_a_little_later(qtbot: QtBot, calm: Theme) -> None:
+    window, _, seen, hidden = buttons(calm)
+    qtbot.addWidget(window)
+    told = Styled(hidden)
+    low, low_hidden = seen.sizeHint().height(), hidden.sizeHint().height()
+    calm.set_zoom(200)
+    assert seen.sizeHint().height() > 1.5 * low
+    assert told.count == 0
+    assert hidden.testAttribute(Qt.WidgetAttribute.WA_WState_Polished)
+    assert not hidden.testAttribute(Qt.WidgetAttribute.WA_SetStyle)
+    settle(qtbot, calm)
+    assert told.count == 1
+    assert hidden.sizeHint().height() > 1.5 * low_hidden
+    fresh, _, new, _ = buttons(calm)
+    qtbot.addWidget(fresh)
+    assert new.sizeHint() == seen.sizeHint()
+    assert hidden.sizeHint().height() == seen.sizeHint().height()
+
+
+def test_a_bar_is_no_higher_than_before_once_it_is_back(qtbot: QtBot, calm: Theme) -> None:
+    """A status bar is as high as the highest widget in it, also of those that hide."""
+    window, hidden = QMainWindow(), QPushButton("hidden")
+    qtbot.addWidget(window)
+    window.statusBar().addWidget(Words(calm, "words"))
+    window.statusBar().addPermanentWidget(hidden)
+    window.show()
+    hidden.hide()
+    window.resize(400, 300)
+    before = window.statusBar().height()
+    for zoom in (200, 100):
+        calm.set_zoom(zoom)
+        settle(qtbot, calm)
+    qtbot.waitUntil(lambda: window.statusBar().height() == before, timeout=2000)
+
+
+def test_a_page_that_is_shown_meanwhile_has_its_new_size_first(qtbot: QtBot, calm: Theme) -> None:
+    window, pages, seen, hidden = buttons(calm)
+    qtbot.addWidget(window)
+    calm.set_zoom(200)
+    assert calm.restyling.is_running
+    calm.restyling.hurry(hidden)
+    pages.setCurrentWidget(hidden)
+    assert hidden.sizeHint().height() == seen.sizeHint().height()
+
+
+def test_a_window_zoomed_looks_like_one_that_was_made_so(qtbot: QtBot, calm: Theme) -> None:
+    window = gallery(calm)
+    qtbot.addWidget(window)
+    window.show()
+    calm.set_zoom(150)
+    settle(qtbot, calm)
+    calm.set_zoom(100)
+    settle(qtbot, calm)
+    fresh = gallery(calm)
+    qtbot.addWidget(fresh)
+    fresh.show()
+    window.resize(fresh.size())  # it had grown
+    qtbot.waitUntil(lambda: window.size() == fresh.size())
+    assert picture(qtbot, window) == picture(qtbot, fresh)
 
 
 def test_what_is_in_sight_changes_first(qtbot: QtBot, calm: Theme) -> None:

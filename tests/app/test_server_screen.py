@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QComboBox
 from pytestqt.qtbot import QtBot
 
 from fakes import FakeEngine, FakeTokeniser, Script
@@ -22,9 +22,11 @@ from slipstream.server import tokenising
 from slipstream_app import log
 from slipstream_app.bridge.server import ServerOff, ServerOn, ServerRefused
 from slipstream_app.models.agents import Doing
+from slipstream_app.models.recent import RecentPairs
 from slipstream_app.models.server_options import next_free, who_listens
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.server import LOG, ServerScreen
+from slipstream_app.windows.server_switch import ServerSwitch
 
 Result = TypeVar("Result")
 SETTINGS = '{\n  "theme": "dark"\n}\n'
@@ -111,6 +113,28 @@ def test_started_it_answers_and_shows_who_asked(
     screen.switch.click()
     qtbot.waitUntil(lambda: isinstance(ready.server.state, ServerOff), timeout=10_000)
     qtbot.waitUntil(lambda: screen.switch.text() == "Start server")
+
+
+def test_what_happens_to_a_prompt_that_does_not_fit_is_chosen_and_said(
+    qtbot: QtBot, screen: ServerScreen, ready: AppContext
+) -> None:
+    turns = [{"role": "user", "content": name + "x" * 3000} for name in ("one", "two", "three")]
+    body = {"model": "m", "messages": [*turns, {"role": "user", "content": "the last"}]}
+    url = start(qtbot, screen).url
+    assert from_another_thread(qtbot, lambda: post(url, "/v1/chat/completions", body)).status_code == 400
+    assert "refused with its length" in screen.options.note.text()
+    box = screen.options.editors["server/prompt_limit"].control
+    assert isinstance(box, QComboBox)
+    switch = ServerSwitch(ready, RecentPairs(ready.session, ready.settings), lambda _: None, screen)
+    box.setCurrentIndex(box.findData("drop_oldest"))
+    assert switch.parent() is screen
+    assert "loses its oldest turns" in screen.options.note.text()
+    answer = from_another_thread(qtbot, lambda: post(url, "/v1/chat/completions", body))
+    assert answer.headers["x-slipstream-dropped-messages"] == "1"
+    qtbot.waitUntil(lambda: ready.requests.record(0).dropped == 1 and ready.requests.record(0).seconds is not None)
+    assert ready.requests.status_text(ready.requests.record(0)) == "200, shortened"
+    screen.requests.view.selectRow(0)
+    assert "its oldest 1 message(s) were not given to the model" in screen.requests.detail.text()
 
 
 def test_texts_are_shown_only_when_they_are_kept(qtbot: QtBot, screen: ServerScreen, ready: AppContext) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pytestqt.qtbot import QtBot
 
 import slipstream
 from slipstream.errors import Unreachable
-from slipstream.store.releases import Release
+from slipstream.store.releases import Channel, Release
 from slipstream_app.models.updates import EVERY_S, UpdateCheck
 from slipstream_app.screens.base import AppContext
 from slipstream_app.windows.settings_pages import HOSTS, AboutPage, UpdatesPage
@@ -21,9 +23,11 @@ class Hub:
         self.answer: Release | None = None
         self.error: Unreachable | None = None
         self.asked = 0
+        self.channel: Channel | None = None
 
-    def __call__(self) -> Release | None:
+    def __call__(self, channel: Channel) -> Release | None:
         self.asked += 1
+        self.channel = channel
         if self.error is not None:
             raise self.error
         return self.answer
@@ -94,6 +98,34 @@ def test_switched_off_it_asks_nobody_but_when_told_to(
     assert hub.asked == 1
 
 
+def test_nobody_is_asked_before_the_user_asks(context: AppContext, hub: Hub) -> None:
+    context.settings.reset("updates/check")
+    made = UpdateCheck(context.settings, context.session, ask=hub)
+    made.tend()
+    assert not made.is_asking
+    assert hub.asked == 0
+
+
+def test_the_channel_is_what_is_asked_and_another_one_forgets_what_was_found(
+    qtbot: QtBot, context: AppContext, window: SettingsWindow, updates: UpdateCheck, hub: Hub
+) -> None:
+    shown = page(window)
+    hub.answer = NEWER
+    shown.look.click()
+    wait(qtbot, updates)
+    assert hub.channel is Channel.STABLE
+    assert "pre-release" not in shown.words.text()
+    context.settings.set("updates/channel", "early")
+    assert updates.newer is None
+    assert not shown.open.isVisible()
+    assert hub.asked == 1, "a choice asks nobody"
+    hub.answer = replace(NEWER, is_early=True)
+    shown.look.click()
+    wait(qtbot, updates)
+    assert hub.channel is Channel.EARLY
+    assert "It is a pre-release." in shown.words.text()
+
+
 def test_a_clock_that_was_set_back_does_not_keep_it_from_asking(
     qtbot: QtBot, updates: UpdateCheck, hub: Hub, clock: Clock
 ) -> None:
@@ -112,6 +144,8 @@ def test_the_page_says_what_is_out_and_what_is_new(
     assert f"This is Slipstream {slipstream.__version__}." in shown.words.text()
     assert not shown.open.isVisible()
     assert "What a user notices" in shown.notes.toPlainText()  # our own CHANGELOG
+    assert shown.notes.verticalScrollBar().maximum() > 0
+    assert shown.notes.verticalScrollBar().value() == 0  # from its beginning
     hub.answer = NEWER
     shown.look.click()
     qtbot.waitUntil(shown.open.isVisible, timeout=5000)

@@ -59,6 +59,18 @@ def test_secrets_are_given_to_the_steps_that_need_them_and_never_printed() -> No
     assert all(re.fullmatch(r"\s+[A-Z_]+: \$\{\{ secrets\.\w+ \}\}", line) for line in lines), os.linesep.join(lines)
 
 
+def test_a_pre_release_is_marked_as_one_and_moves_no_cask() -> None:
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    assert 'case "$GITHUB_REF_NAME" in *-*) early=true ;; esac' in text
+    assert '--prerelease="$early"' in text
+    (cask,) = [
+        step
+        for step in steps(ROOT / ".github" / "workflows" / "release.yml")
+        if step.get("name", "").startswith("The Cask")
+    ]
+    assert cask["if"] == "${{ !contains(github.ref_name, '-') }}"
+
+
 def test_the_release_notes_are_this_versions_part_of_the_changelog() -> None:
     import slipstream
 

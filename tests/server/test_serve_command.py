@@ -110,13 +110,15 @@ def test_it_stops_in_the_middle_of_a_prefill_and_the_client_is_told() -> None:
 
 
 def test_wide_makes_a_key_and_shows_it_once() -> None:
-    with start("--host", "0.0.0.0", "--port", "0") as program:
+    with start("--host", "0.0.0.0", "--port", "0", "--prompt-limit", "drop_oldest") as program:
         told = read_until(program, "ANTHROPIC_BASE_URL")
         found = re.search(r"a key was made: (\S+)", told)
         url = re.search(r"ready at (\S+)", told)
         assert found is not None and url is not None and told.count(found[1]) == 1
         assert get(url[1], "/v1/models").status_code == 401
         assert get(url[1], "/v1/models", headers={"x-api-key": found[1]}).status_code == 200
+        told = get(url[1], "/admin/status", headers={"x-api-key": found[1]}).json()
+        assert told["prompt_limit"] == "drop_oldest"
         program.send_signal(signal.SIGINT)
         program.communicate(timeout=10)
     assert program.returncode == 0

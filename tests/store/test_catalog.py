@@ -54,6 +54,16 @@ def read(tmp_path: Path) -> Reader:
     return from_text
 
 
+def test_the_wanted_precision_is_taken_where_there_is_one(read: Reader) -> None:
+    one, other = read(GOOD).targets
+    assert one.precision("4-bit") == ("", "maker/A")
+    assert other.precision("8-bit") == other.precision() == ("4-bit", "other/B-4bit")
+    gemma = catalog.default().find("google/gemma-4-12B-it")
+    assert gemma is not None
+    assert gemma.precision() == ("8-bit", "mlx-community/gemma-4-12B-it-8bit")
+    assert gemma.precision("4-bit") == ("4-bit", "mlx-community/gemma-4-12B-it-4bit")
+
+
 def test_every_promised_family_is_there_with_a_drafter() -> None:
     targets = catalog.default().targets
     assert {target.family for target in targets} >= SEEDS

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from slipstream.commands.models_words import repository
 from slipstream.commands.options import add_pair, add_prompt_cache, cache_limits
 from slipstream.errors import InvalidRequest
 from slipstream.server import commands
@@ -48,6 +49,16 @@ def test_what_was_chosen_in_the_app_holds_for_the_command_line() -> None:
     assert (args.port, args.kv_bits) == (9000, 8)
     limits = cache_limits(args)
     assert (limits.ram_bytes, limits.disk_bytes) == (2 * 2**30, 0)
+
+
+def test_a_model_named_without_a_publisher_comes_in_the_preferred_bits() -> None:
+    assert repository("Qwen3-4B")[0] == "mlx-community/Qwen3-4B-8bit"
+    write(models__bits="4-bit", models__limit_gb=60)
+    assert repository("Qwen3-4B")[0] == "mlx-community/Qwen3-4B-4bit"
+    assert repository("Qwen3-8B")[0] == "mlx-community/Qwen3-8B-8bit"  # there is no other
+    assert preferences.read().models_limit == 60 * 10**9
+    write(models__bits="5-bit", models__limit_gb="much")
+    assert preferences.read() == preferences.Preferences()
 
 
 def test_an_option_wins() -> None:

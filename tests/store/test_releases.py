@@ -12,7 +12,7 @@ import pytest
 import bundle
 from slipstream.errors import Unreachable
 from slipstream.store import releases
-from slipstream.store.releases import Release
+from slipstream.store.releases import Channel, Release
 
 GOOD = {"tag_name": "v1.10.0", "html_url": "https://example.org/1.10.0", "body": "- Faster."}
 
@@ -45,7 +45,7 @@ def feed() -> Iterator[str]:
 
 
 def test_the_newest_release_is_told_and_nothing_about_us_is_sent(feed: str) -> None:
-    assert releases.newest(feed) == Release("1.10.0", "https://example.org/1.10.0", "- Faster.")
+    assert releases.newest(feed=feed) == Release("1.10.0", "https://example.org/1.10.0", "- Faster.")
     (headers,) = Feed.asked
     assert headers["user-agent"] == "Slipstream"
     assert set(headers) == {"user-agent", "accept", "accept-encoding", "host", "connection"}
@@ -53,7 +53,20 @@ def test_the_newest_release_is_told_and_nothing_about_us_is_sent(feed: str) -> N
 
 def test_before_the_first_release_there_is_none(feed: str) -> None:
     Feed.status = 404
-    assert releases.newest(feed) is None
+    assert releases.newest(feed=feed) is None
+
+
+def test_pre_releases_are_told_only_to_those_who_want_them(feed: str) -> None:
+    early = {**GOOD, "tag_name": "v1.11.0-rc2", "html_url": "https://example.org/rc2", "prerelease": True}
+    draft = {**GOOD, "tag_name": "v9.0.0", "draft": True}
+    Feed.body = json.dumps([draft, GOOD, early, {**early, "tag_name": "v1.11.0-rc1"}]).encode()
+    found = releases.newest(Channel.EARLY, feed)
+    assert found == Release("1.11.0-rc2", "https://example.org/rc2", "- Faster.", is_early=True)
+    Feed.body = json.dumps([GOOD, {**early, "tag_name": "v1.10.0-rc9"}]).encode()
+    assert releases.newest(Channel.EARLY, feed) == Release("1.10.0", "https://example.org/1.10.0", "- Faster.")
+    Feed.body = b"[]"
+    assert releases.newest(Channel.EARLY, feed) is None
+    assert releases._FEEDS[Channel.STABLE].endswith("/releases/latest")  # which GitHub defines as no pre-release
 
 
 @pytest.mark.parametrize(
@@ -69,12 +82,12 @@ def test_before_the_first_release_there_is_none(feed: str) -> None:
 def test_a_feed_that_answers_badly_is_one_sentence(feed: str, status: int, body: bytes) -> None:
     Feed.status, Feed.body = status, body
     with pytest.raises(Unreachable, match="the list of releases"):
-        releases.newest(feed)
+        releases.newest(feed=feed)
 
 
 def test_without_a_network_it_is_one_sentence_too() -> None:
     with pytest.raises(Unreachable, match="cannot be reached"):
-        releases.newest("http://127.0.0.1:9/")
+        releases.newest(feed="http://127.0.0.1:9/")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +100,11 @@ def test_without_a_network_it_is_one_sentence_too() -> None:
         ("1.0", "1.0.0", False),
         ("nightly", "0.1.0", False),
         ("0.2.0-rc1", "0.1.0", True),
+        ("0.2.0-rc1", "0.2.0", False),
+        ("0.2.0", "0.2.0-rc1", True),
+        ("0.2.0-rc10", "0.2.0-rc2", True),
+        ("0.2.0-rc.1", "0.2.0-beta.9", True),
+        ("0.2.0-rc1", "0.2.0-rc1", False),
     ],
 )
 def test_versions_are_compared_as_numbers(version: str, mine: str, is_newer: bool) -> None:

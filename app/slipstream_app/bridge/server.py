@@ -56,6 +56,7 @@ class ServerOptions:
     port: int = DEFAULT_PORT
     key: str | None = None
     origins: tuple[str, ...] = ()
+    prompt_limit: str = "refuse"  # of `slipstream.server.prompt_limit`, whose import must not delay the window
     loads: str = ""  # the pair that a request has loaded where none is; empty: such a request is refused
 
 
@@ -96,6 +97,13 @@ class ServerHost(QObject):
         self._bus.server_changed.emit(ServerStarting())
         self._thread.submit(self._start, options)
 
+    def limit_prompts(self, limit: str) -> None:
+        """What happens to prompts that do not fit, from the next request on; no answer under way is disturbed."""
+        if self._backend is not None:
+            from slipstream.server.prompt_limit import PromptLimit
+
+            self._backend.prompt_limit = PromptLimit(limit)
+
     def stop(self) -> None:
         """Open answers end with an error that the client can read."""
         self._thread.submit(self._stop)
@@ -133,9 +141,10 @@ class ServerHost(QObject):
         from slipstream.server.admin import Hooks
         from slipstream.server.app import HttpServer
         from slipstream.server.backend import Backend
+        from slipstream.server.prompt_limit import PromptLimit
 
         self._end()
-        backend = Backend(self._inbox)
+        backend = Backend(self._inbox, prompt_limit=PromptLimit(options.prompt_limit))
         backend.note(self._status)
         models = None
         if options.loads:

@@ -50,12 +50,17 @@ class Chats(QObject):
         parent: QObject | None = None,
         *,
         base: Callable[[], Parameters] = Parameters,
+        titled: Callable[[str], str] = title_of,
     ) -> None:
-        """`base`: what new chats have where neither the model's own defaults nor the chat say otherwise."""
+        """`base`: what new chats have where neither the model's own defaults nor the chat say otherwise.
+
+        `titled`: what a chat that begins with a question is called; empty: as its first attachment.
+        """
         super().__init__(parent)
         self._session = session
         self._history = history
         self._prompter = prompter
+        self._titled = titled
         self.chat: int | None = None
         self.title = ""
         self.tree = Tree()
@@ -144,7 +149,7 @@ class Chats(QObject):
         if self._session.info is None or self.reply is not None or not (text.strip() or attachments):
             return False
         if self.chat is None:
-            title = title_of(text) or attachments[0].name
+            title = self._titled(text) or attachments[0].name
             self.chat, self.title = self._history.create_chat(title, self.values.stored), title
             self.values.chat = self.chat
         asked = self._history.add(self.chat, self.tree.leaf, "user", text, attachments=attachments)

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from slipstream.errors import SlipstreamError
 from slipstream.events import Delta, Done, Event, Prefill
 from slipstream.jobs import Inbox, Job
+from slipstream.measure.left import TimeLeft
 from slipstream.measure.prompts import Question
 from slipstream.measure.race import Race, Run, race
 from slipstream.measure.verdict import Verdict
@@ -124,6 +125,7 @@ class RaceRunner(QObject):
         self.done = 0  # runs
         self.total = 0
         self.trial = 0  # -1: warm-up
+        self._left = TimeLeft({})
         self._heard.connect(self._on_heard)
         self._ended.connect(self._on_ended)
 
@@ -131,12 +133,18 @@ class RaceRunner(QObject):
     def is_running(self) -> bool:
         return self._thread is not None
 
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that the runs to come may take, as those so far took; None before the first has ended."""
+        return self._left.seconds(time.monotonic())
+
     def start(self, plan: RacePlan, info: ModelInfo) -> None:
         assert not self.is_running
         self._stop.clear()
         self._seen = []
         self.arms = tuple(ArmProgress(mode) for mode in plan.arms)
         self.done, self.total, self.trial = 0, len(plan.arms) * (1 + plan.trials * len(plan.questions)), -1
+        self._left = TimeLeft(dict.fromkeys(plan.arms, 1 + plan.trials * len(plan.questions)))
         self._thread = threading.Thread(target=self._run, args=(plan, info), name="slipstream-race")
         self._thread.start()
         self.progressed.emit()
@@ -212,6 +220,7 @@ class RaceRunner(QObject):
                 arm.state = ArmState.ENDED
                 arm.tps = event.timings.decode_tps
                 self.done += 1
+                self._left.note(mode, event.timings)
             case _:
                 return
         self.progressed.emit()

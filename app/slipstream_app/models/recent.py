@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -46,6 +47,23 @@ class RecentPairs(QObject):
     def _write(self) -> None:
         self._settings.remember(_KEY, json.dumps([pair.as_json() for pair in self._pairs]))
         self.changed.emit()
+
+
+def pair_from(stored: object) -> PairChoice | None:
+    """One pair as JSON; None for anything else."""
+    return next(iter(_read(f"[{stored or ''}]")), None)
+
+
+def recent_pairs(settings: Settings) -> list[PairChoice]:
+    """Those that were loaded lately, the last one first."""
+    return _read(settings.recall(_KEY, ""))
+
+
+def names_of(choice: PairChoice) -> tuple[str, ...]:
+    """Under which a pair's halves lie on the disk; a conversion has its source's name."""
+    if choice.target is None:
+        return ()
+    return (choice.target, Path(choice.target).stem, *(choice.drafters or ()))
 
 
 def last_pair(settings: Settings) -> PairChoice:

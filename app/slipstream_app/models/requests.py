@@ -133,6 +133,8 @@ class RequestTable(QAbstractTableModel):
             return self.tr("{0}, client left").format(record.status)
         if record.error:
             return f"{record.status}, {record.reason}"
+        if record.dropped:
+            return self.tr("{0}, shortened").format(record.status)
         return str(record.status)
 
 

@@ -30,6 +30,7 @@ def server_options(settings: Settings, pair: str = "") -> ServerOptions:
         port=settings.number("server/port"),
         key=settings.text("server/key") or None,
         origins=tuple(settings.text("server/origins").split()),
+        prompt_limit=settings.text("server/prompt_limit"),
         loads=pair if settings.flag("server/load_on_request") else "",
     )
 

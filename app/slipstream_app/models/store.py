@@ -19,6 +19,7 @@ from slipstream.store import (
     local,
     memory,
     own_folders,
+    preferences,
     removal,
 )
 from slipstream.store import token as tokens
@@ -317,10 +318,8 @@ def _made_row(title: str, name: str | None, target: LocalModel, drafter: made.Ma
 
 
 def _suggestion(entry: TargetEntry, drafters: Sequence[LocalModel]) -> tuple[PairRow, _Halves]:
-    """The recommended precision, or the model as published where no other is known."""
-    quants = entry.quants or {}
-    bits = entry.recommended or next(iter(quants), "")
-    repo = quants.get(bits, entry.repo)
+    """In the precision that the settings prefer, where there is one."""
+    bits, repo = entry.precision(preferences.read().bits)
     best = entry.drafters[0] if entry.drafters else None
     missing = [Missing(repo, (entry.bytes or {}).get(bits))]
     is_apart = best is not None and best.packaging != IN_TARGET

@@ -1,16 +1,16 @@
-"""Whether a newer Slipstream is out: looked up once a day at most, unless the user would rather not."""
+"""Whether a newer Slipstream is out: looked up when the user asks, and once a day for those who switched that on."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
 import slipstream
 from slipstream.errors import SlipstreamError
 from slipstream.store import releases
-from slipstream.store.releases import Release
+from slipstream.store.releases import Channel, Release
 from slipstream_app.models.work import Work
 from slipstream_app.settings import Settings
 
@@ -27,7 +27,7 @@ class UpdateCheck(QObject):
         settings: Settings,
         parent: QObject | None = None,
         *,
-        ask: Callable[[], Release | None] = releases.newest,
+        ask: Callable[[Channel], Release | None] = releases.newest,
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(parent)
@@ -38,6 +38,7 @@ class UpdateCheck(QObject):
         self.is_asking = False
         self.newer: Release | None = None
         self.error = ""  # of the last look
+        settings.changed.connect(self._on_setting)
 
     @property
     def checked_s(self) -> float:
@@ -58,9 +59,27 @@ class UpdateCheck(QObject):
         if not self.is_asking:
             self.is_asking = True
             self.changed.emit()
-            self._work.do(self._ask, self._on_answer, self._on_trouble, "slipstream-updates")
+            channel = Channel(self._settings.text("updates/channel"))
+            self._work.do(
+                lambda: self._ask(channel),
+                lambda release: self._on_answer(release, channel),
+                self._on_trouble,
+                "slipstream-updates",
+            )
 
-    def _on_answer(self, release: Release | None) -> None:
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        """Another channel has another newest release; nobody is asked before it is time."""
+        if key == "updates/channel":
+            self._settings.remember("updates_checked_s", 0)
+            self.newer = None
+            self.error = ""
+            self.changed.emit()
+
+    def _on_answer(self, release: Release | None, channel: Channel) -> None:
+        if channel != self._settings.text("updates/channel"):  # changed meanwhile
+            self._end("")
+            return
         self._settings.remember("updates_checked_s", self._clock())
         is_newer = release is not None and release.is_newer_than(slipstream.__version__)
         self.newer = release if is_newer else None

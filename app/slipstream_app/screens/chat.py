@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import QDateTime, QLocale, Qt, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
@@ -13,7 +13,7 @@ from slipstream.errors import SlipstreamError
 from slipstream.events import Status
 from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.history import Problem
-from slipstream_app.messages import Hit
+from slipstream_app.messages import Hit, title_of
 from slipstream_app.models import chat_defaults
 from slipstream_app.models.chat import Chats
 from slipstream_app.models.chat_defaults import ChatDefaults
@@ -45,7 +45,9 @@ class ChatScreen(Screen):
         theme = app.theme
         self.prompter = Prompter(parent=self)
         self.defaults = ChatDefaults(app.session, app.settings, app.speedups)
-        self.chats = Chats(app.session, app.history, self.prompter, self, base=self.defaults.parameters)
+        self.chats = Chats(
+            app.session, app.history, self.prompter, self, base=self.defaults.parameters, titled=self._titled
+        )
         self._mode = ChatMode(self.chats, app.drafting, self)
         self.list_model = ChatList(app.history, self)
         # Made where they stay: a widget that moves is styled anew, with all that is in it.
@@ -65,7 +67,7 @@ class ChatScreen(Screen):
         self._connect()
         self._on_status(app.session.status)
         self._on_setting("chat/return_sends")
-        self._on_opened()
+        self._open_last()
         self._say_problem()
         self.chats.expire(app.settings.number("chat/keep_days"))
 
@@ -197,15 +199,20 @@ class ChatScreen(Screen):
         )  # the history will be closed before the engine has ended
         self._mode.close()
         self.drawers.flush()
-        if self.chats.chat is not None:
-            self.app.settings.remember("chat", self.chats.chat)
         self.chats.stop_all()
         self.prompter.close()
 
     # What is shown.
 
+    def _open_last(self) -> None:
+        """The chat that was open when the app ended, however it ended."""
+        last = str(self.app.settings.recall("chat", "") or "")
+        if not (last.isdigit() and self.chats.open(int(last))):
+            self._on_opened()
+
     @Slot()
     def _on_opened(self) -> None:
+        self._remember_chat()
         self.asks.cancel_edit()
         self.composer.set_count(None)  # of the chat before
         self.list.show_current(self.chats.chat)
@@ -282,8 +289,13 @@ class ChatScreen(Screen):
             self.composer.clear()
             self.transcript.follow()
 
+    def _remember_chat(self) -> None:
+        """Now and not at the end, which may come without a word."""
+        self.app.settings.remember("chat", self.chats.chat or "")
+
     @Slot(int)
     def _on_reply_began(self, message: int) -> None:
+        self._remember_chat()
         self.list.show_current(self.chats.chat)
         self._refresh()
 
@@ -316,6 +328,12 @@ class ChatScreen(Screen):
             self.composer.say(outcome.message)
 
     # Chats.
+
+    def _titled(self, text: str) -> str:
+        """What a new chat is called, as the settings have it."""
+        if self.app.settings.text("chat/titles") == "date":
+            return QLocale().toString(QDateTime.currentDateTime(), QLocale.FormatType.ShortFormat)
+        return title_of(text)
 
     @Slot()
     def new_chat(self) -> None:

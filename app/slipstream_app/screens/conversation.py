@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from slipstream.measure.verdict import Comparison, Verdict
 from slipstream_app.bridge.session import Session
 from slipstream_app.messages import Message, State
 from slipstream_app.models.chat import Chats
 from slipstream_app.settings import Settings
 from slipstream_app.theme import Theme
+from slipstream_app.widgets.announcing import announce
 from slipstream_app.widgets.chat_bars import FindBar, OfferBar
 from slipstream_app.widgets.chat_start import ChatStart
 from slipstream_app.widgets.shown import Shown
@@ -112,7 +113,7 @@ class Conversation(QWidget):
             State.DONE: self.tr("Reply finished, %n token(s)", None, tokens),
             State.STOPPED: self.tr("Reply stopped"),
         }.get(message.state, self.tr("Reply failed"))
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.transcript, words))
+        announce(self.transcript, words)
 
     # Verifying.
 
@@ -124,6 +125,13 @@ class Conversation(QWidget):
 
     @Slot(int, object)
     def _on_verified(self, message: int, outcome: object) -> None:
+        if isinstance(outcome, Comparison):
+            words = {
+                Verdict.IDENTICAL: self.tr("Verified: identical"),
+                Verdict.TIE: self.tr("Verified: a numeric tie"),
+                Verdict.DIFFERENT: self.tr("Verified: different"),
+            }
+            announce(self.transcript, words[outcome.verdict])
         if (shown := self._shown(message)) is not None:
             self.transcript.update_message(shown)
 

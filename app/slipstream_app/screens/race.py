@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QGridLayout, QSizePolicy, QVBoxLayout
 
 from slipstream.errors import SlipstreamError
 from slipstream.events import Loading, Status
-from slipstream.measure import report
+from slipstream.measure import left, report
 from slipstream.store import machine
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN
@@ -24,6 +24,7 @@ from slipstream_app.models.race_player import RacePlayer
 from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.theme import L, M
+from slipstream_app.widgets.announcing import announce
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.notice import Notice, Remedy
 from slipstream_app.widgets.race_arm import RaceArm, arm_name
@@ -236,6 +237,8 @@ class RaceScreen(Screen):
         trial = self.tr("warm-up") if runner.trial < 0 else self.tr("round {0}").format(runner.trial + 1)
         done = min(runner.done + 1, runner.total)
         words = self.tr("Run {0} of {1}, {2}").format(done, runner.total, trial)
+        if (left_s := runner.left_s) is not None:
+            words = self.tr("{0}, about {1} left").format(words, left.words(left_s))
         if runner.done == runner.total:
             words = self.tr("Comparing what they said…")
         self.notice.say(words)
@@ -255,6 +258,7 @@ class RaceScreen(Screen):
         self._paint.stop()
         self._may_disturb = False
         self._outcome = words
+        announce(self.notice, words)
         self._tend()
 
     # The verdict.
@@ -274,6 +278,7 @@ class RaceScreen(Screen):
             badge = self.verdict.badge(arm, is_winner=result.winner is arm.mode)
             self.cards[arm.mode].show_arm(arm, badge, ROLES[arm.verdict])
         self.verdict.show_result(result)
+        announce(self.verdict, self.tr("Race finished: {0}").format(self.verdict.grade.text()))
         self._remember(result)
         self._tend()
 

@@ -167,7 +167,7 @@ class ServerScreen(Screen):
         self.switch.setText(
             self.tr("Stop") if isinstance(state, ServerOn | ServerStarting) else self.tr("Start server")
         )
-        set_role(self.switch, "" if is_on else "primary")
+        set_role(self.switch, "" if isinstance(state, ServerOn | ServerStarting) else "primary")
         if trouble != self.trouble.text() and not (trouble and self._free_port is not None):
             self.trouble.say(trouble)
         self.trouble.setVisible(bool(self.trouble.text()))

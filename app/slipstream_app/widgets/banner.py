@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePol
 
 from slipstream_app.icons import icon
 from slipstream_app.theme import M, S, Theme
+from slipstream_app.widgets.announcing import announce
 
 
 class Kind(StrEnum):
@@ -135,6 +136,7 @@ class BannerBar(QFrame):
         self._count.setVisible(len(self._banners) > 1)
         self._count.setText(self.tr("%n messages", "", len(self._banners)))
         if banner is not self._shown:
+            announce(self, banner.text, is_urgent=banner.kind is Kind.ERROR)
             self.details.setChecked(False)
             self._more.hide()
         self._shown = banner

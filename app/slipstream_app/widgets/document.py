@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QByteArray, QUrl
-from PySide6.QtGui import QTextDocument
+from PySide6.QtGui import QTextCursor, QTextDocument
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from slipstream_app.markdown import without_images
@@ -22,6 +22,7 @@ class Document(QTextBrowser):
 
     def show_text(self, markdown: str) -> None:
         self.document().setMarkdown(without_images(markdown), _DIALECT)
+        self.moveCursor(QTextCursor.MoveOperation.Start)  # else it opens at its end
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:
         """Nothing. Not None, at which Qt would look for a file by itself."""

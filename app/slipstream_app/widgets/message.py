@@ -51,6 +51,7 @@ class MessageWidget(QWidget):
         self.thinking: ThinkingCard | None = None
         self.parts: list[Prose | CodeCard | Away] = []
         self.tools: list[ToolCard] = []
+        self._aside: list[Prose | CodeCard] = []  # no longer in `parts`, and not yet deleted
         self._waiting: list[Block] = []
         self._tail: Prose | CodeCard | None = None  # the last of `parts` while it may still change
         self._frozen = 0  # finished blocks of a running answer that are shown
@@ -148,9 +149,25 @@ class MessageWidget(QWidget):
         ]
 
     def let_go(self, top: int, bottom: int, until_s: float = inf) -> bool:
-        """Keep only the places of parts beyond `top` and `bottom`, until `until_s`. False: there is more to let go."""
-        if len(self.parts) < MANY:
-            return True
+        """Keep only the places of parts beyond `top` and `bottom`; forget their widgets until `until_s` (monotonic).
+
+        False: there is more to forget. None of them hears of the theme any more.
+        """
+        is_whole = len(self.parts) < MANY or self._put_aside(top, bottom, until_s)
+        return self.forget(until_s) and is_whole
+
+    def put_aside(self, top: int, bottom: int) -> None:
+        """Let parts beyond `top` and `bottom` go; `forget` their widgets soon, which takes longer."""
+        if len(self.parts) >= MANY:
+            self._put_aside(top, bottom, inf)
+
+    def forget(self, until_s: float) -> bool:
+        """False: there is more to forget."""
+        while self._aside and time.monotonic() < until_s:
+            delete(self._aside.pop())
+        return not self._aside
+
+    def _put_aside(self, top: int, bottom: int, until_s: float) -> bool:
         for number, part in enumerate(self.parts):
             if part is self._tail or isinstance(part, Away) or _is_in_use(part):
                 continue
@@ -160,7 +177,10 @@ class MessageWidget(QWidget):
                 return False
             block = Code(part.language, part.text) if isinstance(part, CodeCard) else ProseBlock(part.text)
             self.parts[number] = Away(block, self._laid_for[0], part.height(), part.y())
-            delete(part)
+            self._theme.resized.disconnect(part.refresh_theme)
+            part.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)  # `Restyling` leaves it alone
+            part.hide()
+            self._aside.append(part)
         return True
 
     def _bring_back(self, number: int) -> None:

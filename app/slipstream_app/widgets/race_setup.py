@@ -76,6 +76,7 @@ class RaceSetup(Panel):
         names = {"code": self.tr("Code"), "maths": self.tr("Maths"), "chat": self.tr("Chat")}
         for question in DEFAULT:
             self.prompt.addItem(names.get(question.kind, question.kind), (question,))
+            self.prompt.setItemData(self.prompt.count() - 1, question.text, Qt.ItemDataRole.ToolTipRole)
         self.prompt.addItem(self.tr("All three"), DEFAULT)
         self.prompt.addItem(self.tr("My own…"), OWN)
         self.prompt.currentIndexChanged.connect(self._on_prompt)
@@ -179,6 +180,7 @@ class RaceSetup(Panel):
     @Slot()
     def _on_prompt(self) -> None:
         self.own.setVisible(self.prompt.currentData() == OWN)
+        self.prompt.setToolTip(str(self.prompt.currentData(Qt.ItemDataRole.ToolTipRole) or ""))
         self.changed.emit()
 
 

@@ -109,6 +109,12 @@ class RequestsView(QWidget):
                 self.tr("the client left, or the server was stopped") if record.reason == "cancelled" else record.error
             )
             lines.append(self.tr("Ended: {0}").format(record.reason) + (f" ({why})" if why else ""))
+        if record.dropped:
+            lines.append(
+                self.tr(
+                    "The prompt did not fit: its oldest %Ln message(s) were not given to the model.", "", record.dropped
+                )
+            )
         if record.ignored:
             lines.append(self.tr("Ignored fields: {0}").format(", ".join(record.ignored)))
         if record.text is None:

@@ -18,6 +18,7 @@ from slipstream_app.widgets.setting_editors import Editor, make_editor
 FROM_TABLE = (
     "server/at_start",
     "server/load_on_request",
+    "server/prompt_limit",
     "performance/unload_minutes",
     "performance/max_batch",
     "server/keep_text",
@@ -88,7 +89,12 @@ class ServerOptionsPage(QScrollArea):
 
     def refresh_note(self) -> None:
         words = self.tr("Changes apply at once; a running server starts again with them.")
-        words += " " + self.tr("A prompt that does not fit the context is refused with its length, never cut.")
+        if self._settings.text("server/prompt_limit") == "refuse":
+            words += " " + self.tr("A prompt that does not fit the context is refused with its length, never cut.")
+        else:
+            words += " " + self.tr(
+                "A prompt that does not fit the context loses its oldest turns; its client is told, and so is the list."
+            )
         if self._settings.flag("server/network"):
             words = self.tr("Other devices reach it at {0}, with the key.").format(local_address()) + " " + words
         self.note.say(words)
@@ -161,5 +167,6 @@ class ServerOptionsPage(QScrollArea):
                 self.origins.setText(settings.text(key))
             case _ if key in self.editors:
                 self.editors[key].show_value(settings.get(key))
+                self.refresh_note()
             case _:
                 pass

@@ -66,6 +66,8 @@ class Transcript(QScrollArea):
         self._build_timer.timeout.connect(self._build)
         self._thin_timer = QTimer(self, singleShot=True)
         self._thin_timer.timeout.connect(self._thin)
+        self._sweep_timer = QTimer(self, interval=0)
+        self._sweep_timer.timeout.connect(self._sweep)
         self._frame_timer = QTimer(self)
         self._frame_timer.setSingleShot(True)
         self._frame_timer.timeout.connect(self._repaint_running)
@@ -361,7 +363,15 @@ class Transcript(QScrollArea):
         top = self.verticalScrollBar().value()
         for row in self._rows:
             if row.widget is not None:
-                row.widget.let_go(top - row.y, top - row.y + self.viewport().height())
+                row.widget.put_aside(top - row.y, top - row.y + self.viewport().height())
+        self._sweep_timer.start()
+
+    @Slot()
+    def _sweep(self) -> None:
+        """Forget the widgets that were put aside, before what was in them is made again."""
+        until = time.monotonic() + SLICE_S
+        if all(row.widget is None or row.widget.forget(until) for row in self._rows):
+            self._sweep_timer.stop()
 
     @Slot()
     def _on_theme(self) -> None:

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from slipstream.events import Faulted, Status, Working
+from slipstream.events import Faulted, Loading, Ready, Status, Working
 from slipstream_app import log
 from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.server import ServerOn, ServerStarting
@@ -30,6 +30,7 @@ from slipstream_app.settings_table import CONTEXT as SETTINGS
 from slipstream_app.shortcuts import BY_ID, TABLE, Menu
 from slipstream_app.strings import shown
 from slipstream_app.theme import M
+from slipstream_app.widgets.announcing import announce
 from slipstream_app.widgets.banner import BannerBar
 from slipstream_app.widgets.footer import Footer
 from slipstream_app.widgets.pair_table import FIT_COLOURS
@@ -60,6 +61,7 @@ class MainWindow(QMainWindow):
         self._screens: dict[str, Screen] = {}
         self._current = ""
         self._hides_sidebar = False
+        self._was_loading = False
         theme = app.theme
         self.setWindowTitle("Slipstream")
         self.setMinimumSize(MIN_WIDTH, MIN_HEIGHT)
@@ -126,6 +128,7 @@ class MainWindow(QMainWindow):
         if before is not None and before is not screen:
             before.left()
         self._current = name
+        self._app.theme.restyling.hurry(screen)
         self.stack.setCurrentWidget(screen)
         self.sidebar.show_as_current("" if place is ONBOARDING else name)
         if place is not ONBOARDING:
@@ -303,6 +306,9 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _on_status(self, status: Status) -> None:
         session = self._app.session
+        if isinstance(status, Ready) and self._was_loading:
+            announce(self.pill, self.tr("{0} is loaded").format(status.model.name))
+        self._was_loading = isinstance(status, Loading)
         self._show_pill()
         self.popover.show_status(status, session.choice)
         self.toolbar.show_status(status)

@@ -14,6 +14,7 @@ from slipstream_app.models.server_options import server_options
 from slipstream_app.screens.base import AppContext
 from slipstream_app.widgets.banner import Banner, Kind
 
+# A running server starts again with them.
 OF_SERVER = ("server/port", "server/network", "server/key", "server/origins", "server/load_on_request")
 
 
@@ -60,5 +61,7 @@ class ServerSwitch(QObject):
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
+        if key == "server/prompt_limit":
+            self._app.server.limit_prompts(self._app.settings.text(key))
         if key in OF_SERVER and isinstance(self._app.server.state, ServerOn):
             self.start()  # again, as it is now wanted

@@ -24,7 +24,9 @@ from slipstream_app.widgets.panel import Words, button, wrapped
 # Everybody this program talks to, and why.
 HOSTS = {
     "huggingface.co": mark("Settings", "models and drafters, when you download them"),
-    releases.HOST: mark("Settings", "the list of releases, once a day, unless you switch that off under Updates"),
+    releases.HOST: mark(
+        "Settings", "the list of releases, when you ask for it under Updates, or once a day if you switch that on"
+    ),
 }
 
 
@@ -42,7 +44,7 @@ class UpdatesPage(_Page):
         super().__init__(theme)
         self._updates = updates
         self.words = wrapped(theme)
-        self.look = button(self.tr("Look now"))
+        self.look = button(self.tr("Check now"))
         self.look.clicked.connect(updates.look)
         self.open = button(self.tr("Open its page"), "primary")
         self.open.clicked.connect(self._on_open)
@@ -75,6 +77,8 @@ class UpdatesPage(_Page):
             words = f"{own} {updates.error[:1].upper()}{updates.error[1:]}."
         elif newer is not None:
             words = self.tr("Slipstream {0} is out. {1}").format(newer.version, own)
+            if newer.is_early:
+                words += " " + self.tr("It is a pre-release.")
         elif updates.checked_s:
             day = QLocale().toString(_moment(updates.checked_s), QLocale.FormatType.ShortFormat)
             words = self.tr("{0} There was nothing newer on {1}.").format(own, day)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import (
     QDialog,
@@ -19,6 +21,7 @@ from PySide6.QtWidgets import (
 from slipstream_app.bridge.session import Session
 from slipstream_app.mac import IS_MAC
 from slipstream_app.models.calibrating import Calibrating
+from slipstream_app.models.recent import names_of
 from slipstream_app.models.updates import UpdateCheck
 from slipstream_app.settings import Settings
 from slipstream_app.settings_table import BY_KEY, CONTEXT, SETTINGS, Page, Value
@@ -27,6 +30,7 @@ from slipstream_app.theme import XL, L, M, S, Theme
 from slipstream_app.widgets.calibration import CalibrationPanel
 from slipstream_app.widgets.panel import wrapped
 from slipstream_app.widgets.setting_editors import Editor, make_editor
+from slipstream_app.windows.model_space import ModelSpace
 from slipstream_app.windows.settings_pages import AboutPage, KeptPrompts, PrivacyPage, UpdatesPage
 
 PAGES = {
@@ -60,6 +64,7 @@ class SettingsWindow(QDialog):
         self._session = session
         self._updates = updates
         self.calibration = CalibrationPanel(theme, calibrating)
+        self.space = ModelSpace(theme, settings, self._in_use)
         self.setWindowTitle(self.tr("Settings"))
         self.editors: dict[str, Editor] = {}
         self.list = QListWidget()
@@ -116,10 +121,16 @@ class SettingsWindow(QDialog):
                 return AboutPage(self._theme)
             case Page.UPDATES:
                 return UpdatesPage(self._theme, self._updates, self._form(page))
+            case Page.MODELS:
+                return self._form(page, self.space)
             case Page.PERFORMANCE:
                 return self._form(page, KeptPrompts(self._theme, self._session), self.calibration)
             case _:
                 return self._form(page)
+
+    def _in_use(self) -> Sequence[str]:
+        choice = self._session.choice
+        return () if choice is None else names_of(choice)
 
     def _form(self, page: Page, *more: QWidget) -> QWidget:
         """Names at the left, controls at the right, each with its help below; `more` stands under them all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from functools import partial
 from pathlib import Path
@@ -11,11 +12,11 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QFileOpenEvent, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
-from slipstream.events import Loading, Ready, Status
+from slipstream.events import Faulted, Loading, Ready, Status
 from slipstream_app import mac
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.bridge.watch import Watch
-from slipstream_app.models.recent import RecentPairs
+from slipstream_app.models.recent import RecentPairs, pair_from
 from slipstream_app.models.training import Training
 from slipstream_app.models.updates import UpdateCheck
 from slipstream_app.screens.base import AppContext
@@ -43,7 +44,7 @@ if TYPE_CHECKING:  # made when they are first opened
 
 logger = logging.getLogger(__name__)
 
-_LOADING = "loading_pair"  # remembered while a pair loads: if it is still there at the next start, we died of it
+_LOADING = "loading_pair"  # remembered while a pair loads: if it is still there at a start, we died of it
 
 
 class Shell(QObject):
@@ -56,6 +57,7 @@ class Shell(QObject):
         self.app = app
         self._log_file = log_file
         self._is_ending = False
+        self._is_loading = False  # a pair; of this start
         self._first_place = ""
         self.recent = RecentPairs(app.session, app.settings, self)
         self.window = MainWindow(app, self.recent)
@@ -103,17 +105,12 @@ class Shell(QObject):
 
     def _pick_pair(self, is_first: bool) -> None:
         settings = self.app.settings
-        died_of = str(settings.recall(_LOADING, "") or "")
-        if died_of:
-            settings.remember(_LOADING, "")
+        died_of = pair_from(settings.recall(_LOADING))
+        if died_of is not None:
+            words = self.tr("Slipstream ended while it was loading {0}, so it was not loaded again.")
+            load = partial(self._on_load, died_of)
             self.app.banners.show(
-                Banner(
-                    "died-loading",
-                    Kind.WARNING,
-                    self.tr("Slipstream ended while it was loading {0}, so it was not loaded again.").format(died_of),
-                    self.tr("Load it"),
-                    self._load_recent,
-                )
+                Banner("died-loading", Kind.WARNING, words.format(died_of.title), self.tr("Load it"), load)
             )
         elif is_first or settings.flag("general/load_at_start"):
             self.app.session.load(BUILT_IN if is_first else self.recent.pairs[0])
@@ -134,9 +131,6 @@ class Shell(QObject):
         words = self.tr("The drafter for {0} is made.").format(training.wanted.title)
         load = partial(self._on_load, training.choice)
         self.app.banners.show(Banner("training", Kind.INFO, words, self.tr("Load it"), load))
-
-    def _load_recent(self) -> None:
-        self.app.session.load(self.recent.pairs[0])
 
     # Actions.
 
@@ -262,10 +256,20 @@ class Shell(QObject):
     @Slot(object)
     def _on_status(self, status: Status) -> None:
         choice = self.app.session.choice
-        is_loading = isinstance(status, Loading) and choice is not None
-        self.app.settings.remember(_LOADING, choice.title if is_loading and choice is not None else "")
+        if isinstance(status, Loading) and choice is not None:
+            self._is_loading = True
+            self.app.settings.remember(_LOADING, json.dumps(choice.as_json()))
+            self.app.settings.sync()  # now: what follows may be the end
+        elif isinstance(status, Ready | Faulted) or self._is_loading:
+            self._forget_loading()
         if isinstance(status, Ready):
             self.app.banners.dismiss("died-loading")
+
+    def _forget_loading(self) -> None:
+        """We did not die of it."""
+        self._is_loading = False
+        self.app.settings.remember(_LOADING, "")
+        self.app.settings.sync()
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
@@ -314,7 +318,8 @@ class Shell(QObject):
             screen.left()
             screen.closing()
         self.window.hide()
-        self.app.settings.remember(_LOADING, "")
+        if self._is_loading:
+            self._forget_loading()
         self.app.settings.sync()
         self.ended.emit()
         return True

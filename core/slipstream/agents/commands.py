@@ -97,13 +97,8 @@ def _write(agent: Agent, args: argparse.Namespace) -> int:
     _print_plan(change, f"{agent.TITLE} is set up already; nothing to change.")
     if change.is_empty:
         return OK
-    if not args.yes:
-        if not sys.stdin.isatty():
-            print("Nothing was changed: there is no terminal to ask at. Add --yes to write.", file=sys.stderr)
-            return WRONG_USE
-        if not _agreed("Write this?"):
-            print("Nothing was changed.")
-            return FAILED
+    if (refused := _refusal(args, "Write this?")) is not None:
+        return refused
     applied = write.apply(change)
     _print_applied(applied)
     where = f" --home {args.home}" if args.home else ""
@@ -130,9 +125,8 @@ def _undo(agent: Agent, args: argparse.Namespace) -> int:
         print(f"Slipstream has changed nothing for {agent.TITLE}.")
         return OK
     _print_plan(change, "Nothing of what Slipstream wrote is left.")
-    if not args.yes and sys.stdin.isatty() and not change.is_empty and not _agreed("Go back?"):
-        print("Nothing was changed.")
-        return FAILED
+    if not change.is_empty and (refused := _refusal(args, "Go back?")) is not None:
+        return refused
     _print_applied(write.apply(change))
     return OK
 
@@ -207,12 +201,22 @@ def _print_applied(applied: write.Applied) -> None:
         print(f"Backup: {path}")
 
 
-def _agreed(question: str) -> bool:
+def _refusal(args: argparse.Namespace, question: str) -> int | None:
+    """The exit code of nobody having agreed, which is said too; None to go on."""
+    if args.yes:
+        return None
+    if not sys.stdin.isatty():
+        print("Nothing was changed: there is no terminal to ask at. Add --yes to do it.", file=sys.stderr)
+        return WRONG_USE
     try:
-        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+        is_agreed = input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
     except (EOFError, KeyboardInterrupt):
         print()
-        return False
+        is_agreed = False
+    if is_agreed:
+        return None
+    print("Nothing was changed.")
+    return FAILED
 
 
 def _fail(error: SlipstreamError) -> int:

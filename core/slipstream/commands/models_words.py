@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from slipstream.commands.output import can_say_everything
 from slipstream.errors import ModelNotFound
-from slipstream.store import catalog, local
+from slipstream.store import catalog, local, preferences
 from slipstream.store.catalog import DrafterEntry, TargetEntry
 from slipstream.store.local import Broken, Complete, LocalModel, Partial, Place, Role
 from slipstream.store.sizes import words
@@ -31,7 +31,7 @@ def repository(name: str) -> tuple[str, TargetEntry | None]:
         return name, target
     if target is None:
         raise ModelNotFound(f"the catalogue has no {name}; write it as publisher/model, or search for it")
-    return (target.quants or {}).get(target.recommended or "", target.repo), target
+    return target.precision(preferences.read().bits)[1], target
 
 
 def here_as(name: str) -> LocalModel | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
 from statistics import fmean
 
@@ -19,6 +20,7 @@ from slipstream.errors import InvalidRequest
 from slipstream.events import Delta, Done, Event, Prefill, decode_tps
 from slipstream.measure import race as races
 from slipstream.measure import report
+from slipstream.measure.left import TimeLeft, words
 from slipstream.measure.prompts import DEFAULT, Question
 from slipstream.measure.report import NAMES
 from slipstream.measure.verdict import Verdict
@@ -59,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         )
         state = machine.disturbance()
         marks = [] if state is None else [f"this machine was {state} when the race began, so its speeds are unsure"]
-        with _watching(console, modes, len(modes) * len(questions) * args.trials) as watch:
+        with _watching(console, modes, len(questions) * args.trials) as watch:
             race = races.race(
                 engine.inbox,
                 questions,
@@ -124,9 +126,11 @@ class _watching:  # noqa: N801 - used as a context manager, like a function
     """Two columns that fill while the arms run; a line for each run where there is no terminal."""
 
     def __init__(self, console: Console, modes: tuple[Mode, ...], runs: int) -> None:
+        """`runs`: of each arm."""
         self._console = console
         self._modes = modes
-        self._runs = runs
+        self._runs = runs * len(modes)
+        self._left = TimeLeft(dict.fromkeys(modes, runs))
         self._live = Live(console=console, refresh_per_second=8) if console.is_terminal else None
         self._key: tuple[Question, int] | None = None
         self._panes: dict[Mode, _Pane] = {}
@@ -151,21 +155,24 @@ class _watching:  # noqa: N801 - used as a context manager, like a function
         pane.note(event)
         if isinstance(event, Done):
             self._speeds.setdefault(mode, []).append(event.timings.decode_tps)
+            self._left.note(mode, event.timings)
+        left_s = self._left.seconds(time.monotonic())
+        left = "" if left_s is None else f", about {words(left_s)} left"
         if self._live is not None:
             width = max(30, self._console.width // min(len(self._modes), 2) - 2)
             height = max(4, (self._console.height - 3) // -(-len(self._modes) // 2))
             panels = [pane.panel(NAMES[arm], width, height) for arm, pane in self._panes.items()]
             ended = sum(len(each) for each in self._speeds.values())
-            at = f"run {min(ended + 1, self._runs)} of {self._runs}"
-            words = " ".join(f"{at}, {question.kind}, trial {trial + 1}: {question.text}".split())
-            title = Styled(words, style="dim", overflow="ellipsis", no_wrap=True)
+            at = f"run {min(ended + 1, self._runs)} of {self._runs}{left}"
+            line = " ".join(f"{at}, {question.kind}, trial {trial + 1}: {question.text}".split())
+            title = Styled(line, style="dim", overflow="ellipsis", no_wrap=True)
             self._live.update(Group(title, Columns(panels, width=width)))
         elif isinstance(event, Done):
             ended = sum(len(each) for each in self._speeds.values())
             self._console.print(
                 f"{ended:>3}/{self._runs} {question.kind:>6} trial {trial + 1} {NAMES[mode]:>7}: "
                 f"{event.timings.decode_tps:.2f} tok/s, "
-                f"{event.timings.tokens_per_round:.2f} tokens per round"
+                f"{event.timings.tokens_per_round:.2f} tokens per round{left if ended < self._runs else ''}"
             )
 
 
@@ -183,8 +190,6 @@ class _Pane:
             case Prefill():
                 self.state = f"reading {event.done}/{event.total}"
             case Delta():
-                import time
-
                 self._last = time.monotonic()
                 self._began = self._began or self._last
                 self.text += event.text

@@ -107,6 +107,7 @@ async def status(request: Request) -> Response:
             "status": "stalled" if backend.is_stalled else state,
             "detail": detail,
             "model": facts,
+            "prompt_limit": backend.prompt_limit.value,
             **figures.as_json(backend),
         }
     )

@@ -10,6 +10,7 @@ from slipstream.server.conversation import Conversation, Message, Named, ToolCho
 from slipstream.server.fields import Fields, wrong
 from slipstream.server.formats import schema_grammar
 from slipstream.server.openai_messages import read_effort
+from slipstream.server.prompt_limit import read_limit
 from slipstream.server.sampling import make_options, read_drafting
 from slipstream.server.thoughts import unseal
 from slipstream.types import Grammar, ModelInfo
@@ -86,6 +87,7 @@ def read_conversation(fields: Fields, info: ModelInfo, *, is_count: bool = False
         ),
         stream=fields.flag("stream") or False,
         parallel=_read_parallel(fields),
+        limit=read_limit(fields),
     )
 
 

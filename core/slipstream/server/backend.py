@@ -20,6 +20,7 @@ from slipstream.prompt.abilities import Templated
 from slipstream.prompt.output import ToolCall
 from slipstream.server.errors import NotReady
 from slipstream.server.metrics import Metrics
+from slipstream.server.prompt_limit import PromptLimit
 from slipstream.server.request_log import RequestLog
 from slipstream.server.responses_store import ResponseStore
 from slipstream.store.calls import KeptCalls
@@ -61,9 +62,11 @@ class Backend:
         open_tokeniser: Callable[[ModelInfo], ServerTokeniser] = open_tokeniser,
         clock: Callable[[], float] = time.monotonic,
         calls: KeptCalls | None = None,
+        prompt_limit: PromptLimit = PromptLimit.REFUSE,
     ) -> None:
         self.inbox = inbox
         self.aliases = tuple(aliases)  # names listed beside the model's own; any name at all is answered
+        self.prompt_limit = prompt_limit  # for requests that do not say
         self.metrics = Metrics()
         self.requests = RequestLog()
         self.responses = ResponseStore()

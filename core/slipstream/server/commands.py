@@ -25,6 +25,7 @@ from slipstream.server.auth import check_origins, is_loopback
 from slipstream.server.backend import Backend
 from slipstream.server.errors import CannotListen
 from slipstream.server.model_host import MAX_KEEP_ALIVE_S, Known, ModelHost
+from slipstream.server.prompt_limit import PromptLimit
 from slipstream.service import Engine
 from slipstream.store import preferences
 from slipstream.store.calls import KeptCalls
@@ -76,6 +77,13 @@ def add_parser(
     parser.add_argument(
         "--pin", action="store_true", help="keep this model, whatever model a request names and however long it is idle"
     )
+    parser.add_argument(
+        "--prompt-limit",
+        choices=[limit.value for limit in PromptLimit],
+        default=PromptLimit.REFUSE.value,
+        help="what to do with a conversation longer than the context: refuse it with its length, or drop its oldest "
+        "turns and say so in the answer; a request may choose for itself (default: %(default)s)",
+    )
     parser.add_argument("--max-queue", type=int, default=DEFAULT_LIMIT, help="requests that may wait; more get a 503")
     return parser
 
@@ -116,7 +124,9 @@ def run(
     if key is None and not is_loopback(args.host):
         key = f"slip-{secrets.token_urlsafe(24)}"
         print(f"Other machines can reach this address, so a key was made: {key}")
-    backend = Backend(Inbox(args.max_queue), aliases=args.alias, calls=calls)
+    backend = Backend(
+        Inbox(args.max_queue), aliases=args.alias, calls=calls, prompt_limit=PromptLimit(args.prompt_limit)
+    )
     try:
         models = models_of(args)
         host = ModelHost(

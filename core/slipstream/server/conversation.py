@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,7 +18,11 @@ from slipstream.prompt.grammar import Thoughts, answer_grammar, written_style
 from slipstream.prompt.output import OutputParser, OutputStyle
 from slipstream.prompt.thinking import prompt_opens_thinking
 from slipstream.server.backend import Backend, ServerTokeniser
+from slipstream.server.prompt_limit import PromptLimit, drop_oldest, room_for_prompt
+from slipstream.server.request_log import current
 from slipstream.types import Grammar, Options, Request, Text, Tokens
+
+logger = logging.getLogger(__name__)
 
 Message = Mapping[str, Any]  # Any: a JSON object, as above
 
@@ -46,6 +51,7 @@ class Conversation:
     template: Mapping[str, Any] = field(default_factory=dict[str, Any])  # the client's own template variables
     parallel: bool | None = None  # several calls in one answer; None: as the model likes, one where it is forced
     stream: bool = False
+    limit: PromptLimit | None = None  # None: as the server has it
 
     @property
     def offered_tools(self) -> tuple[Message, ...]:
@@ -74,9 +80,10 @@ async def prepare(backend: Backend, conversation: Conversation) -> tuple[Request
 async def prepare_many(backend: Backend, conversation: Conversation, count: int) -> tuple[Request, list[OutputParser]]:
     """The same for several answers: one prompt, and a parser for each."""
     context = backend.info().context
+    limit = conversation.limit or backend.prompt_limit
 
-    def work(tokeniser: ServerTokeniser) -> tuple[Request, list[OutputParser]]:
-        rendered = _render(tokeniser, backend, conversation)
+    def work(tokeniser: ServerTokeniser) -> tuple[Request, list[OutputParser], int]:
+        rendered, dropped = _render_within(tokeniser, backend, conversation, context, limit)
         style = tokeniser.style
         grammar = _grammar(conversation, style, rendered.opens_in_thinking)
         options = dataclasses.replace(conversation.options, grammar=grammar)
@@ -85,9 +92,14 @@ async def prepare_many(backend: Backend, conversation: Conversation, count: int)
             style = dataclasses.replace(style, tools=written_style(style.tools))
         tools, is_single = conversation.offered_tools, conversation.parallel is False
         opens = rendered.opens_in_thinking
-        return request, [OutputParser(style, tools, opens, is_single=is_single) for _ in range(count)]
+        return request, [OutputParser(style, tools, opens, is_single=is_single) for _ in range(count)], dropped
 
-    return await backend.tokenise(work)
+    request, parsers, dropped = await backend.tokenise(work)
+    if dropped:
+        logger.info("a prompt did not fit: its %d oldest messages were left out", dropped)
+        if (entry := current.get()) is not None:
+            entry.drop(dropped)
+    return request, parsers
 
 
 def _grammar(conversation: Conversation, style: OutputStyle, opens_in_thinking: bool) -> Grammar | None:
@@ -127,6 +139,24 @@ def _request(ids: tuple[int, ...], options: Options, context: int) -> Request:
     if room <= 0:
         raise ContextFull(len(ids), context)
     return Request(Tokens(ids), dataclasses.replace(options, max_tokens=min(options.max_tokens, room)))
+
+
+def _render_within(
+    tokeniser: ServerTokeniser, backend: Backend, conversation: Conversation, context: int, limit: PromptLimit
+) -> tuple[Rendered, int]:
+    """The prompt, and how many messages had to be left out of it."""
+    whole = _render(tokeniser, backend, conversation)
+    if len(whole.ids) < context or limit is PromptLimit.REFUSE:
+        return whole, 0
+
+    def rendered(messages: Sequence[Message]) -> Rendered:
+        return _render(tokeniser, backend, dataclasses.replace(conversation, messages=tuple(messages)))
+
+    for room in (room_for_prompt(context, conversation.options.max_tokens), context - 1):
+        kept = drop_oldest(conversation.messages, lambda some, room=room: len(rendered(some).ids) <= room)
+        if kept is not None:
+            return rendered(kept), len(conversation.messages) - len(kept)
+    return whole, 0
 
 
 def _render(tokeniser: ServerTokeniser, backend: Backend, conversation: Conversation) -> Rendered:

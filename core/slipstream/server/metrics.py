@@ -129,6 +129,7 @@ def extras(timings: Timings) -> dict[str, Any]:
         # Why no more of the prompt was reused, and from which token on.
         **({} if short is None else {"not_reused": short.reason.value, "not_reused_from": short.position}),
         **({"ignored": list(entry.record.ignored)} if entry is not None and entry.record.ignored else {}),
+        **({"dropped_messages": entry.record.dropped} if entry is not None and entry.record.dropped else {}),
     }
 
 

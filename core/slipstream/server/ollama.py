@@ -26,6 +26,7 @@ from slipstream.server.formats import any_object_grammar, schema_grammar
 from slipstream.server.metrics import extras
 from slipstream.server.model_host import ModelHost
 from slipstream.server.openai_messages import as_object, read_effort, read_message, read_tools
+from slipstream.server.prompt_limit import PromptLimit
 from slipstream.server.reply import Chosen, Finished, reply
 from slipstream.server.sampling import make_options
 from slipstream.server.stream import FIRST_WORD_S, Stream
@@ -128,6 +129,7 @@ async def chat(request: Request) -> Response:
         thinking=thinking,
         effort=effort,
         options=_read_options(fields, info),
+        limit=_read_limit(fields),
     )
     asked, parser = await prepare(backend, conversation)
     return await _answer(request, fields, asked, parser, _Shape(info.name, is_chat=True))
@@ -152,15 +154,26 @@ async def generate(request: Request) -> Response:
         return await _answer(request, fields, await prepare_text(backend, Text(prompt), options), None, shape)
     messages: list[Message] = [{"role": "system", "content": system}] if system else []
     messages.append({"role": "user", "content": prompt})
-    conversation = Conversation(tuple(messages), thinking=thinking, effort=effort, options=options)
+    conversation = Conversation(
+        tuple(messages), thinking=thinking, effort=effort, options=options, limit=_read_limit(fields)
+    )
     asked, parser = await prepare(backend, conversation)
     return await _answer(request, fields, asked, parser, shape)
+
+
+def _read_limit(fields: Fields) -> PromptLimit | None:
+    """Ollama itself cuts where nothing is said; here the server's own setting holds then."""
+    match fields.flag("truncate"):
+        case None:
+            return None
+        case is_cut:
+            return PromptLimit.DROP_OLDEST if is_cut else PromptLimit.REFUSE
 
 
 def _read_common(request: Request, fields: Fields) -> float | None:
     """What chat and generation share. How long the model stays, in seconds; None where nothing is said of that."""
     fields.text("model")  # any name is the loaded model's
-    fields.ignore("truncate", "shift")  # a prompt that does not fit is an error, never cut
+    fields.ignore("shift")  # an answer ends where the context does
     if fields.flag("logprobs"):
         raise InvalidRequest("logprobs: ask for them at /v1/chat/completions", path="logprobs")
     models: ModelHost | None = request.app.state.models

@@ -22,6 +22,7 @@ from slipstream.server.fields import Fields, wrong
 from slipstream.server.metrics import extras
 from slipstream.server.openai_messages import read_common
 from slipstream.server.openai_shapes import Json, TokenTexts, error_event, new_id, now, reason_of, usage_of
+from slipstream.server.prompt_limit import PromptLimit, read_limit
 from slipstream.server.reply import Chosen, Finished, Usage
 from slipstream.server.sampling import make_options
 from slipstream.types import Text, Tokens
@@ -68,6 +69,11 @@ async def create(request: Request) -> Response:
     for name in ("echo", "suffix"):
         if fields.raw(name):
             raise InvalidRequest(f"{name} is not supported", path=name)
+    if read_limit(fields) is PromptLimit.DROP_OLDEST:
+        raise InvalidRequest(
+            "slipstream.prompt_limit: a prompt without messages has no turns to drop; use /v1/chat/completions",
+            path="slipstream.prompt_limit",
+        )
     prompts = _read_prompts(fields, info.vocabulary)
     count = fields.whole("n", 1, MAX_CHOICES) or 1
     if (best_of := fields.whole("best_of", 1)) is not None and best_of != count:

@@ -10,6 +10,7 @@ from slipstream.errors import InvalidRequest
 from slipstream.server.conversation import Conversation, Message, Named, ToolChoice
 from slipstream.server.fields import Fields, wrong
 from slipstream.server.formats import read_form
+from slipstream.server.prompt_limit import read_limit
 from slipstream.server.sampling import make_options, read_bias, read_drafting
 from slipstream.types import ModelInfo
 
@@ -90,6 +91,7 @@ def read_conversation(fields: Fields, info: ModelInfo) -> Conversation:
         template=variables,
         parallel=fields.flag("parallel_tool_calls"),
         stream=fields.flag("stream") or False,
+        limit=read_limit(fields),
     )
 
 

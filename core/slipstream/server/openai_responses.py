@@ -22,6 +22,7 @@ from slipstream.server.fields import Fields
 from slipstream.server.formats import read_form
 from slipstream.server.openai_messages import WITHOUT_MEANING, read_effort
 from slipstream.server.openai_shapes import TokenTexts
+from slipstream.server.prompt_limit import PromptLimit, read_limit
 from slipstream.server.reply import Chosen, Finished, reply
 from slipstream.server.responses_events import Writer
 from slipstream.server.responses_items import answer_messages, read_input
@@ -33,7 +34,7 @@ from slipstream.server.stream import FIRST_WORD_S, Stream
 from slipstream.types import ModelInfo
 
 # As those of Chat Completions, known, and without a meaning for a model on this machine.
-_WITHOUT_MEANING = ("client_metadata", "include", "max_tool_calls", "truncation", "generate", "context_management")
+_WITHOUT_MEANING = ("client_metadata", "include", "max_tool_calls", "generate", "context_management")
 _LOGPROBS = "message.output_text.logprobs"
 _SEALED = "reasoning.encrypted_content"
 _SILENCE = b"silence"  # stands for a pause between the items of an answer
@@ -60,7 +61,8 @@ async def create(request: Request) -> Response:
     backend = backend_of(request)
     fields = await read(request)
     info = backend.info()
-    turn = _read(fields, info, store_of(request), len(await request.body()))
+    limit = _read_limit(fields) or backend.prompt_limit
+    turn = _read(fields, info, store_of(request), len(await request.body()), limit)
     fields.note_unknown(request.url.path)
     asked, parser = await prepare(backend, turn.conversation)
     stream = await Stream.open(backend, asked)
@@ -80,7 +82,18 @@ async def create(request: Request) -> Response:
         close()
 
 
-def _read(fields: Fields, info: ModelInfo, store: ResponseStore, size: int) -> _Turn:
+def _read_limit(fields: Fields) -> PromptLimit | None:
+    """OpenAI's own field for it, else ours."""
+    match fields.one_of("truncation", "auto", "disabled"):
+        case "auto":
+            return PromptLimit.DROP_OLDEST
+        case "disabled":
+            return PromptLimit.REFUSE
+        case _:
+            return read_limit(fields)
+
+
+def _read(fields: Fields, info: ModelInfo, store: ResponseStore, size: int, prompt_limit: PromptLimit) -> _Turn:
     fields.ignore(*WITHOUT_MEANING, *_WITHOUT_MEANING)
     fields.need("model", fields.text("model"))
     for name in ("conversation", "prompt"):
@@ -120,8 +133,9 @@ def _read(fields: Fields, info: ModelInfo, store: ResponseStore, size: int) -> _
         options=options,
         stream=fields.flag("stream") or False,
         parallel=fields.flag("parallel_tool_calls"),
+        limit=prompt_limit,
     )
-    head = make_head(fields, info.name, options, limit)
+    head = make_head(fields, info.name, options, limit, prompt_limit)
     writer = Writer(head, offer, seals=_SEALED in include)
     return _Turn(conversation, writer, offer, store, history, fields.flag("store") is not False, size)
 

@@ -77,6 +77,7 @@ _SAMPLING: dict[str, Json] = {
         mode={"enum": ["auto", "dspark", "dflash", "mtp", "lookup", "baseline"]},
         max_draft={"type": "integer", "minimum": 0, "maximum": 64},
         acceptance={"enum": ["match", "rejection"]},
+        prompt_limit={"enum": ["refuse", "drop_oldest"]},
     ),
 }
 _CHAT = _object(

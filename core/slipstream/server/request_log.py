@@ -21,6 +21,7 @@ KEPT = 200
 MAX_TEXT = 256 * 1024  # bytes of a request's body, where bodies are kept
 UNAUTHORISED = (401, 403)
 IGNORED = "x-slipstream-ignored"  # names to the client the fields that nobody read
+DROPPED = "x-slipstream-dropped-messages"  # says how many did not fit
 
 # By how the product in `User-Agent` begins; others go by that product's own name.
 _CLIENTS = {"claude-cli": "claude-code", "codex": "codex", "opencode": "opencode", "pi/": "pi", "pi-": "pi"}
@@ -44,6 +45,7 @@ class RequestRecord:
     reason: str = ""  # how that job ended, or its error's code
     error: str = ""  # its sentence
     ignored: tuple[str, ...] = ()
+    dropped: int = 0  # messages at the beginning that did not fit and were not given to the model
     text: str | None = None
 
     @property
@@ -97,6 +99,9 @@ class Entry:
 
     def ignore(self, names: tuple[str, ...]) -> None:
         self._change(ignored=(*self.record.ignored, *names))
+
+    def drop(self, messages: int) -> None:
+        self._change(dropped=messages)
 
     def add_job(self, number: int) -> None:
         self._change(jobs=(*self.record.jobs, number))
@@ -157,6 +162,8 @@ class Logged:
                 entry.answer(message["status"])
                 if entry.record.ignored:
                     MutableHeaders(scope=message)[IGNORED] = ", ".join(entry.record.ignored)
+                if entry.record.dropped:
+                    MutableHeaders(scope=message)[DROPPED] = str(entry.record.dropped)
             await send(message)
 
         token = current.set(entry)

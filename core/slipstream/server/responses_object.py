@@ -11,6 +11,7 @@ from typing import Any
 from slipstream.errors import SlipstreamError
 from slipstream.server.errors import describe, openai_body
 from slipstream.server.fields import Fields
+from slipstream.server.prompt_limit import PromptLimit
 from slipstream.server.reply import Usage
 from slipstream.types import Options
 
@@ -57,7 +58,9 @@ class Head:
         }
 
 
-def make_head(fields: Fields, model: str, options: Options, limit: int | None) -> Head:
+def make_head(
+    fields: Fields, model: str, options: Options, limit: int | None, prompt_limit: PromptLimit = PromptLimit.REFUSE
+) -> Head:
     reasoning = fields.object("reasoning") or Fields({})
     text: Json = dict(fields.mapping("text") or {})
     echo: Json = {
@@ -79,7 +82,7 @@ def make_head(fields: Fields, model: str, options: Options, limit: int | None) -
         "text": {"verbosity": "medium", **text, "format": text.get("format") or {"type": "text"}},
         "tool_choice": fields.raw("tool_choice") or "auto",
         "tools": [_tool(tool) for tool in fields.items("tools") or ()],
-        "truncation": "disabled",  # a prompt that does not fit is an error, never cut
+        "truncation": "disabled" if prompt_limit is PromptLimit.REFUSE else "auto",
         "user": fields.text("user"),
         "metadata": dict(fields.mapping("metadata") or {}),
     }

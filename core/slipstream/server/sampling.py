@@ -54,6 +54,7 @@ def read_drafting(fields: Fields) -> dict[str, Any]:
     mode = own.one_of("mode", *(mode.value for mode in Mode))
     acceptance = own.one_of("acceptance", *(kind.value for kind in Acceptance))
     max_draft = own.whole("max_draft", 0, 64)
+    own.ignore("prompt_limit")  # which `read_limit` reads
     own.note_unknown("slipstream")
     return {
         "mode": None if mode is None else Mode(mode),

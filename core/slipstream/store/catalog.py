@@ -71,6 +71,12 @@ class TargetEntry:
             **({"quantization": {"bits": int(packed[1]), "group_size": 64}} if packed else {}),
         }
 
+    def precision(self, wanted: str = "") -> tuple[str, str]:
+        """Bits and repository of the copy to take: as wanted, else as recommended, else as it was published ("")."""
+        quants = self.quants or {}
+        bits = next((one for one in (wanted, self.recommended or "") if one in quants), next(iter(quants), ""))
+        return bits, quants.get(bits, self.repo)
+
 
 @dataclass(frozen=True, slots=True)
 class Catalog:

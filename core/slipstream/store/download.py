@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from slipstream.errors import DamagedDownload, DiskFull, DownloadFailed, FormatRefused, RateLimited, Unreachable
 from slipstream.store import files as model_files
-from slipstream.store import hub
+from slipstream.store import hub, preferences, room
 from slipstream.store.download_state import (
     FOR_PEOPLE,
     Failed,
@@ -151,6 +151,16 @@ class Download:
                 f"free some space, or keep the cache elsewhere by setting HF_HOME (now {root().parent})",
                 needed=int(missing * SPARE),
                 free=free,
+                folder=str(root()),
+            )
+        limit = preferences.read().models_limit
+        if limit is not None and missing + (used := room.taken().bytes) > limit:
+            raise DiskFull(
+                f"{self.repo} needs {words(missing)}; with what is here already models would take "
+                f"{words(missing + used)}, and the limit in Settings › Models is {words(limit)}; make room there, "
+                "or raise the limit",
+                needed=missing,
+                free=max(0, limit - used),
                 folder=str(root()),
             )
 

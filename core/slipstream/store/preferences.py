@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 FILE = "settings.json"
 DEFAULT_PORT = 8765  # of the server
+BITS = ("", "4-bit", "8-bit", "bf16")  # "": as recommended for each model
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Preferences:
     """What is absent or cannot be used is as if nothing had been chosen."""
 
     models_folder: Path | None = None  # looked through beside the usual places
+    bits: str = ""  # of models to download, where they are published so: a key of the catalogue's `quants`
+    models_limit: int | None = None  # bytes that the shared cache and conversions may take
     kv_bits: int = 0
     port: int = DEFAULT_PORT
     prompt_cache_ram: int | None = None  # bytes
@@ -65,8 +68,17 @@ def read(file: Path | None = None) -> Preferences:
             _warn("%s: %s cannot be %r; the default holds", path, key, given[key])
             return None
 
+    def choice(key: str, allowed: tuple[str, ...]) -> str:
+        value = given.get(key, "")
+        if value in allowed:
+            return str(value)
+        _warn("%s: %s cannot be %r; the default holds", path, key, value)
+        return ""
+
     return Preferences(
         models_folder=_folder(given.get("models/folder")),
+        bits=choice("models/bits", BITS),
+        models_limit=number("models/limit_gb", _gigabytes_of_disk),
         kv_bits=number("performance/kv_bits", _kv_bits) or 0,
         port=number("server/port", _port) or DEFAULT_PORT,
         prompt_cache_ram=number("performance/cache_ram_gb", _gigabytes),
@@ -88,6 +100,11 @@ def _port(given: int) -> int:
     if not 0 < given < 65536:
         raise ValueError(given)
     return given
+
+
+def _gigabytes_of_disk(given: int) -> int | None:
+    """Bytes, in powers of ten as disks are counted. 0: no limit."""
+    return given * 10**9 if given > 0 else None
 
 
 def _gigabytes(given: int) -> int | None:

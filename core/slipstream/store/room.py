@@ -1,0 +1,92 @@
+"""How much disk models take that this program fetched or converted, and which of them could go. Deletes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipstream.store import local, removal
+from slipstream.store.hub_cache import repositories
+from slipstream.store.local import LocalModel, Partial, Place
+from slipstream.store.paths import cache_dir
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Bytes on disk."""
+
+    shared: int  # in the cache that Hugging Face's tools share, whoever fetched it
+    converted: int  # folders made from GGUF files, which can be made again
+
+    @property
+    def bytes(self) -> int:
+        return self.shared + self.converted
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A model that could go, with its exact files."""
+
+    name: str
+    since_s: float  # when it came: what reads were last is not known, as every look at the folders is one
+    files: tuple[tuple[Path, int], ...]
+    model: LocalModel | None  # None: a conversion
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self.files)
+
+    def remove(self) -> str:
+        """Returns where it went, in words. Raises OSError."""
+        if self.model is not None:
+            return removal.remove(removal.plan(self.model))
+        for path, _ in self.files:
+            path.unlink(missing_ok=True)
+        for folder in {path.parent for path, _ in self.files}:
+            folder.rmdir()
+        return "deleted"
+
+
+def taken() -> Taken:
+    """Looks at every file's length; some milliseconds for a hundred models."""
+    blobs = (repository.folder / "blobs" for repository in repositories())
+    return Taken(sum(_length(folder) for folder in blobs), _length(_conversions()))
+
+
+def could_go() -> list[Leaving]:
+    """The oldest first. Downloads under way are not among them, nor what lies in no cache."""
+    found = [
+        Leaving(model.name, _since_s(path for path, _ in plan.files), plan.files, model)
+        for model in local.scan()
+        if model.place is Place.HUB_CACHE and not isinstance(model.state, Partial)
+        for plan in [removal.plan(model)]
+    ]
+    for folder in sorted(_conversions().glob("*")):
+        files = tuple((path, path.stat().st_size) for path in sorted(folder.glob("*")) if path.is_file())
+        if files:
+            found.append(Leaving(folder.name.rpartition("-")[0], _since_s(path for path, _ in files), files, None))
+    return sorted(found, key=lambda one: one.since_s)
+
+
+def enough(candidates: Iterable[Leaving], to_free: int) -> list[Leaving]:
+    """The first of `candidates` that free so much together; all, where that is not enough."""
+    chosen, freed = list[Leaving](), 0
+    for one in candidates:
+        if freed >= to_free:
+            break
+        chosen.append(one)
+        freed += one.bytes
+    return chosen
+
+
+def _conversions() -> Path:
+    return cache_dir() / "gguf"
+
+
+def _length(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _since_s(files: Iterable[Path]) -> float:
+    return max((path.lstat().st_mtime for path in files), default=0.0)
