@@ -14,6 +14,7 @@ import time
 from PySide6.QtCore import QTimer
 
 from fakes import FakeEngine, FakeTokeniser, Script
+from slipstream.events import Report
 from slipstream_app import main as app
 from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.session import Session
@@ -29,7 +30,7 @@ PIECES = ("Once", " upon", " a", " time.\n\n") * 50
 QUESTION = "Tell me a long story about a lighthouse"
 
 
-def open_slowly(_: PairChoice) -> FakeEngine:
+def open_slowly(_: PairChoice, _report: Report) -> FakeEngine:
     time.sleep(3600 if MOMENT == "loading" else LOADS_S)
     return FakeEngine(Script(pieces=PIECES, round_s=0.05))
 

@@ -17,7 +17,7 @@ from app.fake_run import FakeRun
 from app.scripted_store import ScriptedStore
 from fakes import INFO, FakeEngine, Script
 from slipstream.errors import EngineFaulted, ModelIncomplete, SlipstreamError, WontFit
-from slipstream.events import Done, Empty, Failed, Faulted, Ready, Timings, Working
+from slipstream.events import Done, Empty, Failed, Faulted, Ready, Report, Timings, Working
 from slipstream.types import Options, Request, Text
 from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.server import ServerOff, ServerOn, ServerRefused
@@ -531,7 +531,7 @@ def test_a_pair_that_killed_the_app_is_not_loaded_again(qtbot: QtBot, shell: She
 
 
 def test_a_pair_that_could_not_be_loaded_did_not_kill_the_app(qtbot: QtBot, shell: Shell) -> None:
-    def fail(_: PairChoice) -> FakeEngine:
+    def fail(_: PairChoice, _report: Report) -> FakeEngine:
         raise WontFit("it needs 40 GB; choose a smaller one")
 
     shell.app.session._life.worker._open_pair = fail

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from slipstream.errors import ModelNotFound, SlipstreamError
-from slipstream.events import Empty, Faulted, Ready, Status, Working
+from slipstream.events import Empty, Faulted, Ready, Report, Status, Working
 from slipstream.server.backend import Backend
 from slipstream.server.model_host import ENGINE_END_S, ModelHost
 from slipstream.service import Engine
@@ -83,5 +83,5 @@ def _settle(settled: asyncio.Future[Status], status: Status) -> None:
         settled.set_result(status)
 
 
-def _nobody(_: str) -> Engine:
+def _nobody(_: str, _report: Report) -> Engine:
     raise SlipstreamError("the window loads its models itself")
