@@ -80,13 +80,13 @@ def test_a_prompt_that_fits_is_never_touched(served: Served) -> None:
 
 
 def test_a_last_turn_that_alone_is_too_long_is_refused(served: Served) -> None:
-    messages = [*TURNS, {"role": "user", "content": "y" * 9000}]
+    messages = [*TURNS, {"role": "assistant", "content": "it was"}, {"role": "user", "content": "y" * 9000}]
     answer = post(served.url, "/v1/chat/completions", {"model": "m", "messages": messages, **DROPS})
     assert answer.status_code == 400
     assert "tokens > 8192 maximum" in answer.json()["error"]["message"]
     messages[-1] = {"role": "user", "content": "y" * 8150}  # it fits, with little room for an answer
     answer = post(served.url, "/v1/chat/completions", {"model": "m", "messages": messages, **DROPS})
-    assert answer.json()["slipstream"]["dropped_messages"] == 7
+    assert answer.json()["slipstream"]["dropped_messages"] == 8
 
 
 def test_each_dialect_has_its_own_word_for_it(served: Served) -> None:
@@ -150,11 +150,33 @@ def test_instructions_and_the_last_turn_stay_and_as_much_as_fits() -> None:
     assert kept([*rules, user("only")], 2) is None
 
 
+def test_instructions_that_came_later_stay_too() -> None:
+    rule, later = {"role": "system", "content": "a"}, {"role": "system", "content": "b"}
+    messages = [rule, user("1"), {"role": "assistant"}, later, user("2"), {"role": "assistant"}, user("3")]
+    assert kept(messages, 3) == [rule, later, user("3")]
+    assert kept(messages, 5) == [rule, later, *messages[4:]]
+
+
+def test_what_a_user_says_in_several_messages_is_one_turn() -> None:
+    messages = [user("1"), {"role": "assistant"}, user("a file"), user("the question")]
+    assert kept(messages, 3) == messages[2:]
+    assert kept(messages, 1) is None
+
+
 def test_no_result_is_kept_without_its_call() -> None:
-    messages = [user("1"), call("a"), user("meanwhile"), result("a"), user("2")]
-    assert kept(messages, 3) == [user("2")]  # not from "meanwhile", which has the answer to a call before it
-    whole = [user("1"), user("2"), call("a"), result("a"), user("3")]
-    assert kept(whole, 4) == whole[1:]
+    answer = {"role": "assistant", "content": ""}
+    messages = [user("1"), call("a"), user("meanwhile"), result("a"), answer, user("2")]
+    assert kept(messages, 4) == [user("2")]  # not from "meanwhile", which has the answer to a call before it
+    whole = [user("1"), answer, user("2"), call("a"), result("a"), answer, user("3")]
+    assert kept(whole, 5) == whole[2:]
+    assert kept(whole, 4) == [user("3")]
+
+
+def test_a_reminder_behind_a_tools_result_does_not_push_the_task_out() -> None:
+    rounds = [each for name in "abc" for each in (call(name), result(name), user("<system-reminder>"))]
+    task = [user("0"), {"role": "assistant"}, user("do it"), *rounds]
+    assert kept(task, len(task) - 1) == task[2:]
+    assert kept(task, len(task) - 3) is None
 
 
 def test_a_single_turn_of_many_tool_rounds_is_not_cut() -> None:

@@ -33,33 +33,49 @@ def room_for_prompt(context: int, max_tokens: int) -> int:
 
 
 def drop_oldest(messages: Sequence[Message], fits: Callable[[Sequence[Message]], bool]) -> Sequence[Message] | None:
-    """The instructions and as many of the newest turns as fit. None when not even the last turn does.
+    """All instructions and as many of the newest turns as fit. None when not even the last turn does.
 
-    A turn is a user's message and all up to the next one; one whose tools are answered later goes with its answers.
+    A turn is what a user says, all up to a model's next words included, and all up to what the user says then; one
+    whose tools are answered later goes with its answers. What follows a tool's result at once is no turn of its own:
+    agents put reminders there, and the task stands further up.
     """
-    begin = next((at for at, message in enumerate(messages) if message["role"] != "system"), len(messages))
-    head, cuts = messages[:begin], _cuts(messages, begin)
-    if not cuts or not fits([*head, *messages[cuts[-1] :]]):
+    cuts = _cuts(messages)
+    if not cuts or not fits(_from(messages, cuts[-1])):
         return None
     low, high = 0, len(cuts) - 1
     while low < high:  # fewer turns have fewer tokens
         middle = (low + high) // 2
-        if fits([*head, *messages[cuts[middle] :]]):
+        if fits(_from(messages, cuts[middle])):
             high = middle
         else:
             low = middle + 1
-    return [*head, *messages[cuts[low] :]]
+    return _from(messages, cuts[low])
 
 
-def _cuts(messages: Sequence[Message], begin: int) -> list[int]:
-    """Where the part that is kept may begin, oldest first: at a user's message, with no answer to a call before it."""
+def _from(messages: Sequence[Message], cut: int) -> list[Message]:
+    """What stays of a conversation that begins at a cut."""
+    return [*(message for message in messages[:cut] if message["role"] == "system"), *messages[cut:]]
+
+
+def _cuts(messages: Sequence[Message]) -> list[int]:
+    """Where the part that is kept may begin, oldest first: at a user's message behind a model's, with no answer to a
+    call before it."""
     cuts: list[int] = []
     unasked: set[object] = set()  # answers to calls that were not met yet, going backwards
-    for at in range(len(messages) - 1, begin, -1):
+    user = 0  # the earliest message of the user's since the model's
+    for at in range(len(messages) - 1, -1, -1):
         message = messages[at]
-        if message["role"] == "tool":
-            unasked.add(message.get("tool_call_id"))
-        unasked -= {call.get("id") for call in message.get("tool_calls") or ()}
-        if message["role"] == "user" and not unasked:
-            cuts.append(at)
+        match message["role"]:
+            case "user":
+                user = at
+            case "tool":
+                unasked.add(message.get("tool_call_id"))
+                user = 0
+            case "assistant":
+                if user and not unasked:
+                    cuts.append(user)
+                user = 0
+                unasked -= {call.get("id") for call in message.get("tool_calls") or ()}
+            case _:
+                pass
     return cuts[::-1]
