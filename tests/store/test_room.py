@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -83,5 +84,22 @@ def test_a_download_that_would_pass_the_limit_is_refused_before_the_first_byte(
     monkeypatch.setattr(room, "taken", lambda: room.Taken(10**12, 0))
     stub.add("maker/Other", FILES)
     assert isinstance(pull("maker/Other"), Failed)
+    assert isinstance(pull("maker/Tiny"), Finished), "all of it is here, so nothing is added"
     set_limit(0)
     assert isinstance(pull("maker/Other"), Finished)
+
+
+def test_a_file_that_goes_while_it_is_counted_counts_nothing(
+    stub: StubHub, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another download finishes: its files get their final names."""
+    stub.add("maker/Tiny", FILES)
+    assert isinstance(pull("maker/Tiny"), Finished)
+    walk = os.walk
+
+    def late(top: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+        for place, folders, names in walk(top):
+            yield place, folders, [*names, "gone.incomplete"]
+
+    monkeypatch.setattr(os, "walk", late)
+    assert room.taken().shared == BYTES

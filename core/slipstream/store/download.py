@@ -154,7 +154,7 @@ class Download:
                 folder=str(root()),
             )
         limit = preferences.read().models_limit
-        if limit is not None and missing + (used := room.taken().bytes) > limit:
+        if missing and limit is not None and missing + (used := room.taken().bytes) > limit:
             raise DiskFull(
                 f"{self.repo} needs {words(missing)}; with what is here already models would take "
                 f"{words(missing + used)}, and the limit in Settings › Models is {words(limit)}; make room there, "

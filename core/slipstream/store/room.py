@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,8 +88,19 @@ def _conversions() -> Path:
 
 
 def _length(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    """Of its files, links apart. One that goes or is renamed meanwhile, as a finished download is, counts nothing."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                found = Path(place, name).lstat()
+                total += found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return total
 
 
 def _since_s(files: Iterable[Path]) -> float:
-    return max((path.lstat().st_mtime for path in files), default=0.0)
+    latest = 0.0
+    for path in files:
+        with suppress(OSError):  # gone meanwhile
+            latest = max(latest, path.lstat().st_mtime)
+    return latest
