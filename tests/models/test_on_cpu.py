@@ -44,7 +44,7 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", ["none", "causal", "bool", "added", "of heads", "of texts"])
+@pytest.mark.parametrize("kind", ["none", "causal", "bool", "blind row", "added", "heads", "of heads", "of texts"])
 def test_attention_is_mlx_s(shape: str, kind: str) -> None:
     batch, heads, groups, rows, keys, size = SHAPES[shape]
     queries = random(batch, rows, heads, size).transpose(0, 2, 1, 3)  # as mlx-lm's layers hand them over
@@ -54,7 +54,9 @@ def test_attention_is_mlx_s(shape: str, kind: str) -> None:
         "none": None,
         "causal": "causal",
         "bool": visible,
+        "blind row": visible & (mx.arange(rows)[:, None] > 0),
         "added": random(rows, keys, seed=4),
+        "heads": random(heads, rows, keys, seed=5),
         "of heads": random(1, heads, rows, keys, seed=5),
         "of texts": random(batch, 1, rows, keys, seed=6),
     }[kind]
@@ -103,6 +105,17 @@ def test_every_family_gives_the_same_logits(family: str, ours: None) -> None:
         patch.setattr(on_cpu, "is_ours", lambda: False)
         before = logits(tiny_families.target(family))
     assert mx.allclose(after, before, rtol=1e-4, atol=1e-4)
+
+
+def test_a_part_whose_call_is_compiled_is_left_as_it_is() -> None:
+    class Compiled(nn.Module):
+        __call__ = mx.compile(lambda x: x)  # pyright: ignore
+
+    layer = nn.Module()
+    layer.part = Compiled()
+    layer.product = nn.Linear(4, 4)
+    on_cpu.prepare([layer])
+    assert mx.array_equal(layer.part(mx.ones(3)), mx.ones(3))
 
 
 def test_weights_lie_column_by_column(ours: None) -> None:

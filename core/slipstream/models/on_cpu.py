@@ -33,7 +33,7 @@ def prepare(modules: Iterable[nn.Module], head: nn.Module | None = None) -> None
         head.weight = turned(head.weight)
     turn_by_tables(modules)
     for part in (part for module in modules for part in module.children().values() if isinstance(part, nn.Module)):
-        file = type(part).__call__.__globals__
+        file: dict[str, Any] = getattr(type(part).__call__, "__globals__", {})  # a compiled call has none
         _wrap(file, ATTENTION, _attention)
         _wrap(file, GATE, _gate)
 
@@ -138,11 +138,12 @@ def attend(queries: mx.array, keys: mx.array, values: mx.array, scale: float, ma
         added = _causal(rows, count) if isinstance(mask, str) else _added(mask) / 2
         each = halves.reshape(batch, groups, shared, rows, count)
         if added.ndim > 2:
-            added = added.reshape(added.shape[0], *_grouped(added.shape[1], groups), *added.shape[2:])
+            texts = added.shape[0] if added.ndim > 3 else 1
+            added = added.reshape(texts, *_grouped(added.shape[-3], groups), *added.shape[-2:])
         halves = (each + added).reshape(halves.shape)
     weights = mx.square(mx.expm1(halves - mx.max(halves, axis=-1, keepdims=True)) + 1)
     out = (weights @ values) / mx.sum(weights, axis=-1, keepdims=True)
-    return out.reshape(batch, heads, rows, -1)
+    return out.reshape(batch, heads, rows, values.shape[-1])
 
 
 def _grouped(heads: int, groups: int) -> tuple[int, int]:
@@ -151,8 +152,8 @@ def _grouped(heads: int, groups: int) -> tuple[int, int]:
 
 
 def _added(mask: mx.array) -> mx.array:
-    """What a mask adds to scores."""
-    return mx.where(mask, 0.0, -mx.inf) if mask.dtype == mx.bool_ else mask
+    """What a mask adds to scores: as in MLX, a number, so that a row that sees nothing gives numbers too."""
+    return mx.where(mask, 0.0, mx.finfo(mx.float32).min) if mask.dtype == mx.bool_ else mask
 
 
 @lru_cache(maxsize=1)
