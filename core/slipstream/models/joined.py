@@ -2,7 +2,7 @@
 
 A GPU needs as long to be told of a small product as to compute it, so a layer of a small model is faster with two
 products instead of five. mlx-lm's layers run as they are: the modules that they call hand out their parts of one
-product, which is computed when the first of them is asked.
+product, which is computed when the first of them is asked. OpenBLAS on a CPU gains by it too.
 """
 
 from __future__ import annotations
