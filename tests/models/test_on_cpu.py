@@ -107,17 +107,6 @@ def test_every_family_gives_the_same_logits(family: str, ours: None) -> None:
     assert mx.allclose(after, before, rtol=1e-4, atol=1e-4)
 
 
-def test_a_part_whose_call_is_compiled_is_left_as_it_is() -> None:
-    class Compiled(nn.Module):
-        __call__ = mx.compile(lambda x: x)  # pyright: ignore
-
-    layer = nn.Module()
-    layer.part = Compiled()
-    layer.product = nn.Linear(4, 4)
-    on_cpu.prepare([layer])
-    assert mx.array_equal(layer.part(mx.ones(3)), mx.ones(3))
-
-
 def test_weights_lie_column_by_column(ours: None) -> None:
     target = tiny.target()
     weights = [part.weight for _, part in target.model.named_modules() if isinstance(part, nn.Linear)]

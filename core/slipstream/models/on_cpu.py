@@ -33,7 +33,7 @@ def prepare(modules: Iterable[nn.Module], head: nn.Module | None = None) -> None
         head.weight = turned(head.weight)
     turn_by_tables(modules)
     for part in (part for module in modules for part in module.children().values() if isinstance(part, nn.Module)):
-        file: dict[str, Any] = getattr(type(part).__call__, "__globals__", {})  # a compiled call has none
+        file = type(part).__call__.__globals__
         _wrap(file, ATTENTION, _attention)
         _wrap(file, GATE, _gate)
 
