@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import mlx.core as mx
 import numpy as np
+import pytest
 
 import tiny
+import tiny_families
+from slipstream.models import on_cpu
 from slipstream.models.target import Target
 from slipstream.train.sampler import Ask, Sampler
 from slipstream.types import Options
@@ -36,6 +39,12 @@ def test_texts_end_at_their_own_end(target: Target) -> None:
 
 def test_windows_are_kept() -> None:
     check(windowed_target(), [30, 12, 40], {tiny.VOCABULARY}, width=3)
+
+
+def test_padding_spoils_nothing_where_attention_is_a_cpu_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gemma 4's attention is in another file than its model, so the sampler's own is not used. Padding sees nothing."""
+    monkeypatch.setattr(on_cpu, "is_ours", lambda: True)
+    check(tiny_families.target("gemma4"), [12, 12, 12], {tiny.VOCABULARY}, width=3)
 
 
 def test_tokens_are_drawn_as_often_as_the_target_says(target: Target) -> None:
