@@ -12,6 +12,7 @@ from slipstream.engine import pieces
 from slipstream.engine.engine import Pair, open_engine
 from slipstream.engine.load import Precision, load_target
 from slipstream.engine.pieces import Progress, drafter_bytes
+from slipstream.errors import SlipstreamError
 from slipstream.events import Report
 from slipstream.models import gguf, streams
 from slipstream.models.target import Target
@@ -73,6 +74,15 @@ def test_drafters_are_part_of_the_whole_and_come_last(tmp_path: Path) -> None:
     assert size == (drafter / "model.safetensors").stat().st_size
     assert told[-1][0] == told[-1][1]
     assert told[-2] == (told[-1][0] - size, told[-1][1])
+
+
+def test_a_drafter_whose_weights_are_a_dead_link_is_refused_in_words(tmp_path: Path) -> None:
+    folder = write_target(tmp_path / "target")
+    drafter = write_byte_drafter(tmp_path / "drafter", Mode.DSPARK)
+    (drafter / "model.safetensors").unlink()
+    (drafter / "model.safetensors").symlink_to(tmp_path / "gone")
+    with pytest.raises(SlipstreamError):
+        open_engine(Pair(folder, (drafter,), guard_memory=False), report=lambda *_: None)
 
 
 @pytest.mark.parametrize("after", [0, 1, 5])
