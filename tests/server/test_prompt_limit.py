@@ -94,6 +94,10 @@ def test_each_dialect_has_its_own_word_for_it(served: Served) -> None:
     assert responses.status_code == 200, responses.text
     assert responses.json()["truncation"] == "auto"
     assert responses.json()["slipstream"]["dropped_messages"] == 4
+    both: Json = {"model": "m", "input": TURNS, "truncation": "disabled"}
+    assert post(served.url, "/v1/responses", {**both, **DROPS}).json()["truncation"] == "auto"
+    wrong = post(served.url, "/v1/responses", {**both, "slipstream": {"prompt_limit": "cut"}})
+    assert "prompt_limit" in wrong.json()["error"]["message"]
     ollama = ask(served, path="/api/chat", truncate=True, stream=False)
     assert ollama.json()["slipstream"]["dropped_messages"] == 4
     assert "x-slipstream-ignored" not in ollama.headers

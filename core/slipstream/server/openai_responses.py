@@ -83,14 +83,13 @@ async def create(request: Request) -> Response:
 
 
 def _read_limit(fields: Fields) -> PromptLimit | None:
-    """OpenAI's own field for it, else ours."""
+    """Our own field for it, which only who means it sends, else OpenAI's, which some clients always do."""
+    own = read_limit(fields)
     match fields.one_of("truncation", "auto", "disabled"):
-        case "auto":
-            return PromptLimit.DROP_OLDEST
-        case "disabled":
-            return PromptLimit.REFUSE
-        case _:
-            return read_limit(fields)
+        case None:
+            return own
+        case truncation:
+            return own or (PromptLimit.DROP_OLDEST if truncation == "auto" else PromptLimit.REFUSE)
 
 
 def _read(fields: Fields, info: ModelInfo, store: ResponseStore, size: int, prompt_limit: PromptLimit) -> _Turn:
