@@ -15,6 +15,7 @@ import tiny_families
 from slipstream.engine.load import Precision, load_drafter
 from slipstream.measure.verdict import Verdict
 from slipstream.models import on_cpu
+from slipstream.models.packed import Packing
 from slipstream.models.target import Target
 from slipstream.types import Mode, Options
 from tiny_families import FAMILIES
@@ -105,6 +106,13 @@ def test_every_family_gives_the_same_logits(family: str, ours: None) -> None:
         patch.setattr(on_cpu, "is_ours", lambda: False)
         before = logits(tiny_families.target(family))
     assert mx.allclose(after, before, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3", "gemma3_text"])
+def test_rows_of_several_texts_still_share_all_but_their_attention(family: str, ours: None) -> None:
+    target = tiny_families.target(family)
+    target.pack()
+    assert target.packing is Packing.ATTENTION
 
 
 def test_weights_lie_column_by_column(ours: None) -> None:

@@ -62,13 +62,14 @@ class Rotation(nn.Module):
 
     def __init__(self, plain: nn.RoPE, tables: Tables) -> None:
         super().__init__()
-        self._plain = plain
+        self._plain = plain.__call__  # not the module: it would be found as a part, and taught to take packed rows too
+        self._size = plain.dims
         self._tables = tables
 
     def __call__(self, x: mx.array, offset: Any = 0) -> mx.array:
         """Turn heads [batch, heads, rows, size], the first row of them at position `offset`."""
         rows, size = x.shape[-2:]
-        if not isinstance(offset, int) or size != self._plain.dims or x.dtype != mx.float32:
+        if not isinstance(offset, int) or size != self._size or x.dtype != mx.float32:
             return self._plain(x, offset=offset)
         cosines, sines = self._tables.rows(offset, rows)
         half = size // 2
