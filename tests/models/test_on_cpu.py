@@ -108,7 +108,7 @@ def test_every_family_gives_the_same_logits(family: str, ours: None) -> None:
     assert mx.allclose(after, before, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("family", ["llama", "qwen3", "gemma3_text"])
+@pytest.mark.parametrize("family", ["llama", "qwen3", "gemma3", "granite"])
 def test_rows_of_several_texts_still_share_all_but_their_attention(family: str, ours: None) -> None:
     target = tiny_families.target(family)
     target.pack()
