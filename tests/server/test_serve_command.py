@@ -31,7 +31,7 @@ PROGRAM = textwrap.dedent("""
     from slipstream.store import demo
 
     def models_of(args):
-        def opened(name):
+        def opened(name, _report):
             if name == "gone":
                 raise ModelNotFound("there is no model named gone; check its name")
             folder = INFO.path if name == "no-tokeniser" else str(demo.target())
