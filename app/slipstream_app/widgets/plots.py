@@ -196,7 +196,7 @@ class CostChart(PlotChart):
 
     def build(self, pg: Any, plot: Any) -> None:
         plot.getAxis("left").setWidth(44)
-        plot.addLegend(offset=(-6, -6))  # all lines lie above
+        plot.addLegend(offset=(6, 1), colCount=3, horSpacing=12)  # lines rise from the left: there it is free above
         self._knee = pg.InfiniteLine(angle=90)
         self._knee.setVisible(False)
         plot.addItem(self._knee)
