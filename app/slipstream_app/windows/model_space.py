@@ -111,9 +111,12 @@ class ModelSpace(QWidget):
     @Slot(object)
     def _on_agreed(self, going: Sequence[Leaving]) -> None:
         self.make_room.setEnabled(False)
+        used = set(self._in_use())  # a client's request may have had one loaded since the list was made
 
         def remove() -> None:
             for one in going:
+                if one.name in used:
+                    continue
                 try:
                     one.remove()
                 except OSError as error:
