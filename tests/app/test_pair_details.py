@@ -170,7 +170,10 @@ def test_of_the_loaded_pair_another_drafter_drafts_from_the_next_answer_on(
     assert context.drafting.active is Mode.DSPARK
     context.drafting.choose(Mode.BASELINE)  # in the menu
     assert shown.value is Mode.BASELINE
+    shown.show_options(shown._options, None)  # nobody who is offered: none is shown as chosen
+    assert shown.value is None
     answer(context, 1, ("dspark", 4, 3), choice=BUILT_IN)
+    assert shown.value is Mode.BASELINE
     assert "75\N{NO-BREAK SPACE}% of 4 draft(s)" in options(screen)[1]
 
 
