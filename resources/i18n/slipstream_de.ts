@@ -3257,7 +3257,7 @@
         <translation>Änderungen gelten sofort; wo es nötig ist, startet ein laufender Server neu.</translation>
     </message>
     <message>
-        <source>A prompt that does not fit the context loses its oldest turns; its client and the requests&apos; list say so.</source>
+        <source>A prompt that does not fit the context loses its oldest turns; its client and the list of requests say so.</source>
         <translation>Ein Prompt, der nicht in den Kontext passt, verliert seine ältesten Wortwechsel; der Client und die Liste der Anfragen sagen es.</translation>
     </message>
 </context>
@@ -4466,6 +4466,29 @@
     <message>
         <source>Engine crashed</source>
         <translation>Engine abgestürzt</translation>
+    </message>
+</context>
+<context>
+    <name>Store</name>
+    <message>
+        <source>{0} (again in {1} s)</source>
+        <translation>{0} (nochmals in {1} s)</translation>
+    </message>
+    <message>
+        <source>Made on this machine</source>
+        <translation>Auf diesem Rechner gemacht</translation>
+    </message>
+    <message>
+        <source>Made on this machine: {0} tokens per round on held-out text</source>
+        <translation>Auf diesem Rechner gemacht: {0} Tokens je Runde bei zurückgehaltenem Text</translation>
+    </message>
+    <message>
+        <source>Source: {0}</source>
+        <translation>Quelle: {0}</translation>
+    </message>
+    <message>
+        <source>{0}× against plain decoding ({1})</source>
+        <translation>{0}× so schnell wie einfaches Rechnen ({1})</translation>
     </message>
 </context>
 <context>

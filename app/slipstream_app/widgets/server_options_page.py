@@ -93,7 +93,8 @@ class ServerOptionsPage(QScrollArea):
             words += " " + self.tr("A prompt that does not fit the context is refused with its length, never cut.")
         else:
             words += " " + self.tr(
-                "A prompt that does not fit the context loses its oldest turns; its client and the requests' list say so."
+                "A prompt that does not fit the context loses its oldest turns; "
+                "its client and the list of requests say so."
             )
         if self._settings.flag("server/network"):
             words = self.tr("Other devices reach it at {0}, with the key.").format(local_address()) + " " + words
