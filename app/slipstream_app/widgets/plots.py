@@ -197,7 +197,7 @@ class CostChart(PlotChart):
     def build(self, pg: Any, plot: Any) -> None:
         plot.getAxis("left").setWidth(44)
         plot.addLegend(offset=(6, 1), colCount=3, horSpacing=12)
-        self._knee = pg.InfiniteLine(angle=90)
+        self._knee = pg.InfiniteLine(angle=90, span=(0, 0.7))  # below the legend
         self._knee.setVisible(False)
         plot.addItem(self._knee)
         self.show_points(self._points, self._depth)
