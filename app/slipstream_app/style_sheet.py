@@ -102,6 +102,8 @@ QHeaderView::section { background: $bg; color: $muted; border: 0; border-bottom:
 QTableView { outline: 0; selection-background-color: $accent; selection-color: $on_accent; }
 QTableView::item { padding: 0 6px; }
 QTableView::item:selected { background: $accent; color: $on_accent; }
+QTreeView { background: $surface; border: 1px solid $border; border-radius: 6px; outline: 0; }
+QTreeView::item:selected { background: $accent; color: $on_accent; }
 QProgressBar { background: $raised; border: 0; border-radius: 4px; }
 QProgressBar::chunk { background: $accent; border-radius: 4px; }
 QSlider::groove:horizontal { background: $border; height: 4px; border-radius: 2px; }
@@ -110,11 +112,12 @@ QSlider::handle:horizontal { background: $surface; border: 1px solid $muted; wid
     border-radius: 8px; }
 QSlider::handle:horizontal:focus { border: 2px solid $accent; width: 12px; }
 QCheckBox, QRadioButton { spacing: 8px; }
-QCheckBox::indicator, QRadioButton::indicator { width: $box; height: $box; border: 1px solid $muted;
-    background: $surface; }
-QCheckBox::indicator { border-radius: 4px; }
+QCheckBox::indicator, QRadioButton::indicator, QTreeView::indicator { width: $box; height: $box;
+    border: 1px solid $muted; background: $surface; }
+QCheckBox::indicator, QTreeView::indicator { border-radius: 4px; }
 QRadioButton::indicator { border-radius: $half_box; }
-QCheckBox::indicator:checked { background: $fill; border-color: $fill; image: url("$check"); }
+QCheckBox::indicator:checked, QTreeView::indicator:checked { background: $fill; border-color: $fill;
+    image: url("$check"); }
 QRadioButton::indicator:checked { background: $surface; border: $dot solid $accent; width: $dot_box;
     height: $dot_box; }
 QCheckBox:focus, QRadioButton:focus { color: $accent; }

@@ -384,6 +384,18 @@
         <source>It is set up already; nothing would change.</source>
         <translation>Schon eingerichtet; es würde sich nichts ändern.</translation>
     </message>
+    <message>
+        <source>{0} s ago</source>
+        <translation>vor {0} s</translation>
+    </message>
+    <message>
+        <source>{0} min ago</source>
+        <translation>vor {0} min</translation>
+    </message>
+    <message>
+        <source>{0} h ago</source>
+        <translation>vor {0} h</translation>
+    </message>
 </context>
 <context>
     <name>AnswerActions</name>
@@ -3225,10 +3237,6 @@
         <translation>Optionen</translation>
     </message>
     <message>
-        <source>Changes apply at once; a running server starts again with them.</source>
-        <translation>Änderungen gelten sofort; ein laufender Server startet damit neu.</translation>
-    </message>
-    <message>
         <source>Other devices reach it at {0}, with the key.</source>
         <translation>Andere Geräte erreichen ihn unter {0}, mit dem Schlüssel.</translation>
     </message>
@@ -3245,8 +3253,12 @@
         <translation>Ein Prompt, der nicht in den Kontext passt, wird mit seiner Länge abgewiesen, nie gekürzt.</translation>
     </message>
     <message>
-        <source>A prompt that does not fit the context loses its oldest turns; its client is told, and so is the list.</source>
-        <translation>Ein Prompt, der nicht in den Kontext passt, verliert seine ältesten Wortwechsel; sein Client erfährt es, und die Liste zeigt es.</translation>
+        <source>Changes apply at once; where it has to, a running server starts again.</source>
+        <translation>Änderungen gelten sofort; wo es nötig ist, startet ein laufender Server neu.</translation>
+    </message>
+    <message>
+        <source>A prompt that does not fit the context loses its oldest turns; its client and the list of requests say so.</source>
+        <translation>Ein Prompt, der nicht in den Kontext passt, verliert seine ältesten Wortwechsel; der Client und die Liste der Anfragen sagen es.</translation>
     </message>
 </context>
 <context>
@@ -4454,6 +4466,29 @@
     <message>
         <source>Engine crashed</source>
         <translation>Engine abgestürzt</translation>
+    </message>
+</context>
+<context>
+    <name>Store</name>
+    <message>
+        <source>{0} (again in {1} s)</source>
+        <translation>{0} (nochmals in {1} s)</translation>
+    </message>
+    <message>
+        <source>Made on this machine</source>
+        <translation>Auf diesem Rechner gemacht</translation>
+    </message>
+    <message>
+        <source>Made on this machine: {0} tokens per round on held-out text</source>
+        <translation>Auf diesem Rechner gemacht: {0} Tokens je Runde bei zurückgehaltenem Text</translation>
+    </message>
+    <message>
+        <source>Source: {0}</source>
+        <translation>Quelle: {0}</translation>
+    </message>
+    <message>
+        <source>{0}× against plain decoding ({1})</source>
+        <translation>{0}× so schnell wie einfaches Rechnen ({1})</translation>
     </message>
 </context>
 <context>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 from collections.abc import Iterator
@@ -25,6 +26,18 @@ FAKE = PairChoice("a scripted model", "/nowhere/fake-model")
 
 # The offscreen platform says this of what it cannot do; no other platform does.
 _NOISE = "This plugin does not support "
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """What the test before left goes now, on the main thread.
+
+    Sessions, themes and settings refer to each other in circles. Python looks for those on whatever thread is at work:
+    an engine's or a server's would destroy them, timers and all, while the main thread uses the same Qt. What is alive
+    now is not looked through again, which keeps this to some milliseconds.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

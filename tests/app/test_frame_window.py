@@ -17,7 +17,7 @@ from app.fake_run import FakeRun
 from app.scripted_store import ScriptedStore
 from fakes import INFO, FakeEngine, Script
 from slipstream.errors import EngineFaulted, ModelIncomplete, SlipstreamError, WontFit
-from slipstream.events import Done, Empty, Failed, Faulted, Ready, Report, Timings, Working
+from slipstream.events import Done, Empty, Failed, Faulted, Loading, Ready, Report, Timings, Working
 from slipstream.types import Options, Request, Text
 from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.server import ServerOff, ServerOn, ServerRefused
@@ -538,7 +538,20 @@ def test_a_pair_that_could_not_be_loaded_did_not_kill_the_app(qtbot: QtBot, shel
     shell.app.session.load(PairChoice("a huge model", "/nowhere/huge"))
     qtbot.waitUntil(lambda: bool(shell.app.settings.recall("loading_pair")), timeout=5000)
     qtbot.waitUntil(lambda: isinstance(shell.app.session.status, Faulted), timeout=5000)
+    assert isinstance(shell.app.session.status, Faulted)
+    assert isinstance(shell.app.session.status.error, WontFit)
     assert not shell.app.settings.recall("loading_pair")
+
+
+def test_what_is_being_loaded_is_written_once_not_for_each_piece(
+    loaded: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes: list[str] = []
+    monkeypatch.setattr(loaded.app.settings, "sync", lambda: writes.append("sync"))
+    for piece in range(100):
+        loaded.app.bus.status_changed.emit(Loading("a model", piece, 100))
+    assert writes == ["sync"]
+    assert loaded.app.settings.recall("loading_pair")
 
 
 def test_the_first_start_welcomes_and_loads_the_built_in_pair(qtbot: QtBot, shell: Shell) -> None:

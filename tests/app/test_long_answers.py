@@ -15,12 +15,18 @@ from slipstream_app.models import chat_prompt
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.chat import ChatScreen
 from slipstream_app.widgets.block import Away
+from slipstream_app.widgets.code_card import CodeCard
 from slipstream_app.widgets.message import MessageWidget
 from slipstream_app.widgets.prose import Prose
 
 PARAGRAPH = "A paragraph with **bold** words, `code` and a [link](https://example.com). " * 3 + "\n\n"
 CODE = "```python\n" + "def f(x):\n    return x * 2\n" * 3 + "```\n\n"
 TEXT = (PARAGRAPH * 4 + CODE) * 12
+
+
+def there(widget: MessageWidget) -> list[Prose | CodeCard]:
+    """The parts that are widgets."""
+    return [part for part in widget.parts if not isinstance(part, Away)]
 
 
 @pytest.fixture
@@ -70,24 +76,24 @@ def test_what_is_far_from_the_view_is_let_go_and_comes_back_when_it_is_scrolled_
 
 def test_what_is_out_of_sight_gets_new_colours_a_little_at_a_time(qtbot: QtBot, screen: ChatScreen) -> None:
     widget, theme = answer(screen), screen.app.theme
-    assert len(widget.parts) == len(widget._there) == 60
+    assert len(widget.parts) == len(there(widget)) == 60
     theme.set_scheme("light")
     qtbot.waitUntil(lambda: not theme.restyling.is_running, timeout=60_000)
-    before = {part.palette().text().color().name() for part in widget._there}
+    before = {part.palette().text().color().name() for part in there(widget)}
     heights = [part.height() for part in widget.parts]
     theme.set_scheme("dark")
-    last, first = widget._there[-1], widget._there[0]
+    last, first = there(widget)[-1], there(widget)[0]
     assert last.palette().text().color().name() == theme.css("text")
     assert first.palette().text().color().name() in before
     qtbot.waitUntil(lambda: not theme.restyling.is_running, timeout=60_000)
-    assert {part.palette().text().color().name() for part in widget._there} == {theme.css("text")}
+    assert {part.palette().text().color().name() for part in there(widget)} == {theme.css("text")}
     assert [part.height() for part in widget.parts] == heights
 
 
 def test_few_widgets_meet_a_new_size(screen: ChatScreen) -> None:
     widget, theme = answer(screen), screen.app.theme
     met: list[int] = []
-    theme.resized.connect(lambda: met.append(len(widget._there)))
+    theme.resized.connect(lambda: met.append(len(there(widget))))
     theme.set_zoom(120)
     assert met[0] < len(widget.parts) / 2
     for _ in range(500):  # and what was put aside is forgotten
@@ -101,7 +107,7 @@ def test_few_widgets_meet_a_new_size(screen: ChatScreen) -> None:
 
 def test_what_is_selected_is_kept(screen: ChatScreen) -> None:
     widget = answer(screen)
-    first = widget._there[0]
+    first = there(widget)[0]
     assert isinstance(first, Prose)
     first.selectAll()
     widget.let_go(10_000, 10_001)

@@ -117,6 +117,16 @@ def test_only_what_was_ticked_goes_and_only_after_a_yes(
     assert [name for name, file in rooms.files.items() if file.exists()] == ["old", "loaded"]
 
 
+def test_what_was_loaded_while_the_list_was_read_stays(qtbot: QtBot, space: ModelSpace, rooms: Rooms) -> None:
+    dialog = listed(qtbot, space)
+    for row in rows(dialog):
+        row.setCheckState(0, Qt.CheckState.Checked)
+    space._in_use = lambda: ["old"]
+    dialog.remove.click()
+    qtbot.waitUntil(lambda: "40.0 GB" in space.words.text(), timeout=5000)
+    assert [name for name, file in rooms.files.items() if file.exists()] == ["old", "loaded"]
+
+
 def test_the_settings_have_it(qtbot: QtBot, context: AppContext) -> None:
     window = SettingsWindow(
         context.theme, context.settings, context.session, UpdateCheck(context.settings), context.calibrating

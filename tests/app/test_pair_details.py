@@ -102,10 +102,10 @@ def test_files_licence_and_folder(qtbot: QtBot, screen: ModelsScreen) -> None:
     lines = details.files.files.toPlainText().splitlines()
     assert lines[:3] == [
         "/models/qwen",
-        "    config.json   2.1 kB",
-        "    model-00001-of-00003.safetensors   5.3 GB",
+        "    config.json\t2.1 kB",
+        "    model-00001-of-00003.safetensors\t5.3 GB",
     ]
-    assert "    model.safetensors   1.7 GB" in lines
+    assert "    model.safetensors\t1.7 GB" in lines
     choose(screen, "built in")
     assert "Licence: apache-2.0" in details.facts.text().splitlines()
     assert details.files.switch.text().startswith("2 file(s)")
@@ -170,7 +170,10 @@ def test_of_the_loaded_pair_another_drafter_drafts_from_the_next_answer_on(
     assert context.drafting.active is Mode.DSPARK
     context.drafting.choose(Mode.BASELINE)  # in the menu
     assert shown.value is Mode.BASELINE
+    shown.show_options(shown._options, None)  # nobody who is offered: none is shown as chosen
+    assert shown.value is None
     answer(context, 1, ("dspark", 4, 3), choice=BUILT_IN)
+    assert shown.value is Mode.BASELINE
     assert "75\N{NO-BREAK SPACE}% of 4 draft(s)" in options(screen)[1]
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import socket
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -172,7 +174,22 @@ def test_clients_have_names_here_and_in_telemetry(qtbot: QtBot, screen: ServerSc
 
     from_another_thread(qtbot, ask)
     qtbot.waitUntil(lambda: "claude-code" in ready.telemetry.sources, timeout=5000)
-    assert "last request" in screen.cards["claude-code"].status.text()
+    assert re.fullmatch(r"last request \d s ago", screen.cards["claude-code"].status.text())
+
+
+def test_how_long_ago_an_agent_asked_grows_while_it_can_be_seen(qtbot: QtBot, screen: ServerScreen) -> None:
+    card = screen.cards["claude-code"]
+    assert not card.is_awake  # it never asked
+    began = time.time() - 12
+    card.refresh(began)
+    assert card.status.text().startswith("last request 12 s")
+    qtbot.waitUntil(lambda: "13 s" in card.status.text() or "14 s" in card.status.text(), timeout=3000)
+    screen.sections.choose(LOG)
+    assert not card.is_awake
+    for age, words in ((59, "59 s ago"), (60, "1 min ago"), (3599, "59 min ago"), (7300, "2 h ago")):
+        card.refresh(time.time() - age - 0.1)
+        assert card.status.text() == f"last request {words}"
+    assert not card.is_awake
 
 
 def test_a_busy_port_names_its_process_and_the_next_free_one(

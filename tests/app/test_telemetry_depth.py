@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QImage, QPainter
 from pytestqt.qtbot import QtBot
 
 from app.conftest import FAKE
@@ -17,6 +19,8 @@ from slipstream_app.models.telemetry import Figures
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.telemetry import TelemetryScreen
 from slipstream_app.theme import Theme
+from slipstream_app.widgets.charts import RoundStrip
+from slipstream_app.widgets.flowed import flowed
 from slipstream_app.widgets.memory_panel import MemoryPanel
 from slipstream_app.widgets.plots import CostChart
 from slipstream_app.widgets.speed_verdict import SpeedVerdict
@@ -132,3 +136,29 @@ def test_the_verdict_names_what_decoding_waits_for(qtbot: QtBot, theme: Theme, m
     assert verdict.words.text() == f"Nothing to judge yet. {words}{rest}"
     verdict.judge(Figures(), None, Curves({0: {1: ms}}))
     assert verdict.words.text() == "Nothing to judge yet.", "not measured, not said"
+
+
+def test_the_letters_of_the_rounds_are_told_whole_in_a_narrow_strip(qtbot: QtBot, theme: Theme) -> None:
+    strip = RoundStrip(theme)
+    qtbot.addWidget(strip)
+    strip.show_rounds([], {"D": 100, "N": 100, "M": 100})
+
+    def inked(width: int) -> int:
+        """Pixels that are not the ground's."""
+        image = QImage(width, 160, QImage.Format.Format_RGB32)
+        image.fill(theme.color("surface"))
+        ground = image.pixel(0, 0)
+        painter = QPainter(image)
+        strip.paint(painter, QRectF(0, 0, width, 160))
+        painter.end()
+        return sum(image.pixel(x, y) != ground for x in range(width) for y in range(160))
+
+    assert inked(200) == inked(900) > 0
+
+
+@pytest.mark.parametrize(
+    ("room", "places"),
+    [(100, [(0, 0), (50, 0), (0, 1)]), (500, [(0, 0), (50, 0), (100, 0)]), (30, [(0, 0), (0, 1), (0, 2)])],
+)
+def test_entries_of_a_legend_take_as_many_lines_as_they_need(room: int, places: list[tuple[int, int]]) -> None:
+    assert flowed((40, 40, 40), room, 10) == places

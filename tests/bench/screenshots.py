@@ -312,11 +312,11 @@ def _telemetry(studio: Studio) -> QWidget:
     studio.wait(lambda: screen.chart.plot is not None)
     studio.window.go("chat")
     chat: Any = studio.window.screen_now
-    before = studio.app.telemetry.points[-1]
+    before = list(studio.app.telemetry.points)[-1:]  # a chat's, where one was asked
     chat.composer.set_text("And a test for it")
     studio.wait(chat.composer.send.isEnabled)
     chat.submit()
-    studio.wait(lambda: studio.app.telemetry.points[-1] is not before and chat.chats.reply is None)
+    studio.wait(lambda: list(studio.app.telemetry.points)[-1:] != before and chat.chats.reply is None)
     QTest.qWait(1000)
     studio.app.settings.set("general/detail", "expert")
     studio.window.go("telemetry")

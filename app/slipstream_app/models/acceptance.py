@@ -116,7 +116,7 @@ def _read(stored: Any) -> dict[str, Accepted]:
     for source, numbers in stored.items() if isinstance(stored, dict) else ():
         try:
             one = Accepted(*(int(number) for number in numbers))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             continue
         if 0 <= one.accepted <= one.drafted and one.drafted > 0 and one.rounds > 0:
             found[str(source)] = one

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from slipstream.errors import DiskFull, DownloadFailed, InvalidRequest, LicenceNeeded, TokenNeeded, Unreachable
+from slipstream.errors import InvalidRequest
 from slipstream.store import (
     candidate,
     catalog,
@@ -29,6 +29,7 @@ from slipstream.store.local import Broken, Complete, LocalModel, Partial, Place,
 from slipstream.train import made
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice, made_choice
+from slipstream_app.models.fetch_state import fetch_state
 from slipstream_app.models.pairs import (
     DownloadState,
     Fetch,
@@ -41,6 +42,7 @@ from slipstream_app.models.pairs import (
     Shelf,
 )
 from slipstream_app.models.suggest import target_bytes
+from slipstream_app.strings import mark, shown
 
 IN_TARGET = "in target"  # the packaging of heads that come with the model
 KINDS = {"dspark": "DSpark", "dflash": "DFlash", "dflash2": "DFlash 2", "mtp": "MTP"}
@@ -215,9 +217,9 @@ class CoreStore:
 
     def start(self, missing: Missing) -> None:
         if self._downloads is None:
-            self._downloads = downloads.Downloads(lambda repo, state: self._notify(_state(repo, state)))
+            self._downloads = downloads.Downloads(lambda repo, state: self._notify(fetch_state(repo, state)))
         self._downloads.start(missing.repo, include=missing.files, token=self._token)
-        self._notify(_state(missing.repo, self._downloads.states.get(missing.repo, download_state.Waiting())))
+        self._notify(fetch_state(missing.repo, self._downloads.states.get(missing.repo, download_state.Waiting())))
 
     def discard(self, repo: str) -> None:
         for model in local.scan():
@@ -298,7 +300,10 @@ def _made_row(title: str, name: str | None, target: LocalModel, drafter: made.Ma
     """A target with a drafter that was trained on this machine; deleting it deletes the drafter alone."""
     size = sum(file.stat().st_size for file in drafter.folder.iterdir() if file.is_file())
     own = LocalModel(drafter.folder.name, drafter.folder, Place.FOLDER, Role.DRAFTER, Complete(), size)
-    worth = "" if drafter.per_round is None else f": {drafter.per_round:.2f} tokens per round on held-out text"
+    fact = shown("Store", mark("Store", "Made on this machine"))
+    if drafter.per_round is not None:
+        words = mark("Store", "Made on this machine: {0} tokens per round on held-out text")
+        fact = shown("Store", words).format(f"{drafter.per_round:.2f}")
     row = PairRow(
         key=f"{target.name} + {drafter.folder}",
         choice=made_choice(title, name, drafter.folder, KINDS[drafter.kind]),
@@ -306,7 +311,7 @@ def _made_row(title: str, name: str | None, target: LocalModel, drafter: made.Ma
         bits=_bits(target),
         bytes=target.bytes + size,
         context=target.context,
-        facts=(f"Made on this machine{worth}",),
+        facts=(fact,),
         place=target.place,
         folder=drafter.folder,
         halves=(_half(target, None), _half(own, None)),
@@ -326,9 +331,10 @@ def _suggestion(entry: TargetEntry, drafters: Sequence[LocalModel]) -> tuple[Pai
     if best is not None and is_apart and all(model.name.lower() != best.repo.lower() for model in drafters):
         missing.append(_missing(best))
     sizes = [half.bytes for half in missing]
-    facts = [f"Source: {entry.source}", entry.note or ""]
+    facts = [shown("Store", mark("Store", "Source: {0}")).format(entry.source), entry.note or ""]
     if best is not None and best.speedup:
-        facts.insert(0, f"{best.speedup:g}× against plain decoding ({best.measured})")
+        words = shown("Store", mark("Store", "{0}× against plain decoding ({1})"))
+        facts.insert(0, words.format(f"{best.speedup:g}", best.measured))
     title = f"{entry.name} {bits}".rstrip() + (f" + {KINDS.get(best.kind, best.kind)}" if best is not None else "")
     row = PairRow(
         key=f"suggested {entry.name}",
@@ -381,47 +387,3 @@ def _kind(known: catalog.Catalog, name: str) -> str:
 
 def _bits(model: LocalModel) -> str:
     return (model.quantisation or "").partition(" ")[0]
-
-
-def _state(repo: str, state: download_state.State) -> DownloadState:
-    match state:
-        case download_state.Waiting() | download_state.Looking():
-            return DownloadState(repo, Fetch.WAITING if isinstance(state, download_state.Waiting) else Fetch.LOOKING)
-        case download_state.Finished():
-            return DownloadState(repo, Fetch.DONE, 1, 1)
-        case download_state.Retrying(progress, reason, wait_s):
-            words = f"{reason} (again in {wait_s:.0f} s)" if wait_s >= 1 else reason
-            return _with(DownloadState(repo, Fetch.RETRYING, words=words), progress)
-        case download_state.Failed(error, progress):
-            page = str(error.facts.get("url", "")) if isinstance(error, TokenNeeded | LicenceNeeded) else ""
-            failed = DownloadState(
-                repo,
-                Fetch.FAILED,
-                words=error.message,
-                page=page,
-                is_offline=_is_offline(error),
-                wants_token=isinstance(error, TokenNeeded),
-                is_full=isinstance(error, DiskFull),
-            )
-            return _with(failed, progress)
-        case download_state.Fetching(progress) | download_state.Paused(progress):
-            fetch = Fetch.RUNNING if isinstance(state, download_state.Fetching) else Fetch.PAUSED
-            return _with(DownloadState(repo, fetch), progress)
-
-
-def _is_offline(error: DownloadFailed) -> bool:
-    return isinstance(error, Unreachable) and str(error.facts.get("kind", "")).startswith("offline")
-
-
-def _with(state: DownloadState, progress: download_state.Progress | None) -> DownloadState:
-    if progress is None:
-        return state
-    files = tuple((file.name, file.done, file.size) for file in progress.files)
-    return replace(
-        state,
-        done=progress.done,
-        total=progress.total,
-        files=files,
-        bytes_per_s=progress.bytes_per_s,
-        remaining_s=progress.remaining_s,
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
@@ -240,11 +239,8 @@ class ServerScreen(Screen):
     def _on_agent(self, name: str) -> None:
         self.cards[name].refresh(self._last_seen(name))
 
-    def _last_seen(self, name: str) -> str:
-        for record in self.app.requests.records():
-            if record.client == name:
-                return datetime.fromtimestamp(record.at_s).strftime("%H:%M:%S")
-        return ""
+    def _last_seen(self, name: str) -> float | None:
+        return next((record.at_s for record in self.app.requests.records() if record.client == name), None)
 
     @Slot(object)
     def _on_request(self, record: object) -> None:

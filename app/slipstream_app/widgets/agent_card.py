@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QGuiApplication, QSyntaxHighlighter, QTextCharFormat, QTextDocument
+from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent, QSyntaxHighlighter, QTextCharFormat, QTextDocument
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QWidget
 
 from slipstream.agents.plan import Plan
@@ -14,6 +15,7 @@ from slipstream_app.theme import S, Theme
 from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
 
 _DIFF_LINES = 18  # shown at once; more scroll
+_MINUTE, _HOUR = 60, 3600  # seconds
 
 
 class AgentCard(Panel):
@@ -26,6 +28,9 @@ class AgentCard(Panel):
     def __init__(self, theme: Theme, state: AgentState, parent: QWidget | None = None) -> None:
         super().__init__(theme, state.title, parent)
         self._state = state
+        self._seen_s: float | None = None
+        self._ageing = QTimer(self, singleShot=True)
+        self._ageing.timeout.connect(self._tell)
         title = state.title
         self.status = Words(theme, "", "muted")
         self.set_up = button(self.tr("Set up…"), name=self.tr("Set up {0}").format(title))
@@ -63,12 +68,13 @@ class AgentCard(Panel):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         theme.changed.connect(self._on_theme)
         self._on_theme()
-        self.refresh("")
+        self.refresh(None)
 
-    def refresh(self, last_seen: str) -> None:
-        """Show the state. `last_seen`: when it last asked something, in words; empty: it has not."""
+    def refresh(self, seen_s: float | None) -> None:
+        """Show the state. `seen_s`: when it last asked something, in seconds since 1970; None: it has not."""
         state = self._state
-        self.status.say(*self._status(last_seen))
+        self._seen_s = seen_s
+        self._tell()
         self.words.say(*self._words())
         self.words.setVisible(bool(self.words.text()))
         plan = state.plan
@@ -91,6 +97,33 @@ class AgentCard(Panel):
         self.undo.setVisible(state.is_set_up)
         self.undo.setEnabled(is_free and plan is None)
         self.write.setEnabled(is_free)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._tell()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._ageing.stop()
+
+    @property
+    def is_awake(self) -> bool:
+        return self._ageing.isActive()
+
+    @Slot()
+    def _tell(self) -> None:
+        """How it is now, and again when that may read differently; never while it cannot be seen."""
+        age = None if self._seen_s is None else max(0, int(time.time() - self._seen_s))
+        self.status.say(*self._status("" if age is None else self._ago(age)))
+        if age is not None and self.isVisible():
+            self._ageing.start(1000 * (1 if age < _MINUTE else _MINUTE // 2))
+
+    def _ago(self, seconds: int) -> str:
+        if seconds < _MINUTE:
+            return self.tr("{0} s ago").format(seconds)
+        if seconds < _HOUR:
+            return self.tr("{0} min ago").format(seconds // _MINUTE)
+        return self.tr("{0} h ago").format(seconds // _HOUR)
 
     def _status(self, last_seen: str) -> tuple[str, str]:
         state = self._state

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHeaderView, QStackedLayout, QTableWidget, QTableW
 from slipstream_app.models.sizes import share_text
 from slipstream_app.models.telemetry import DRAFTER, MODEL, NGRAM, RoundPoint
 from slipstream_app.theme import Theme
+from slipstream_app.widgets.flowed import flowed
 from slipstream_app.widgets.panel import Panel, wrapped
 
 LETTER_COLOURS = {DRAFTER: "draft", NGRAM: "ngram", MODEL: "model"}
@@ -186,22 +187,29 @@ class RoundStrip(PaintedChart):
     def names(self) -> dict[str, str]:
         return {DRAFTER: self.tr("drafter"), NGRAM: self.tr("n-gram"), MODEL: self.tr("model alone")}
 
+    def _legend(self) -> list[tuple[str, str]]:
+        """Colours of the theme, and words."""
+        names = self.names()
+        told = {letter: share_text(share) for letter, share in self._shares.items()}
+        return [
+            (colour, f"{letter} {names[letter]} {told.get(letter, '')}".rstrip())
+            for letter, colour in LETTER_COLOURS.items()
+        ]
+
     def paint(self, painter: QPainter, area: QRectF) -> None:
         painter.setFont(self.theme.font(0.85))
-        line = painter.fontMetrics().height()
-        left = area.left()
-        names = self.names()
-        for letter, colour in LETTER_COLOURS.items():  # the legend
-            text = f"{letter} {names[letter]}"
-            if letter in self._shares:
-                text += f" {share_text(self._shares[letter])}"
-            wide = painter.fontMetrics().horizontalAdvance(text)
+        metrics = painter.fontMetrics()
+        line = metrics.height()
+        legend = self._legend()
+        places = flowed((metrics.horizontalAdvance(text) for _, text in legend), int(area.width()), 12)
+        below = (places[-1][1] + 1) * line
+        for (colour, text), (x, number) in zip(legend, places, strict=True):
             painter.setPen(self.theme.color(colour))
-            legend = QRectF(left, area.bottom() - line, wide, line)
-            painter.drawText(legend, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
-            left += wide + 12
+            place = QRectF(area.left() + x, area.bottom() - below + number * line, area.width() - x, line)
+            fitting = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(place.width()))
+            painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, fitting)
         cell = QRectF(0, 0, line * 0.95, line * 1.3)
-        cells = area.adjusted(0, 0, 0, -line - 6)
+        cells = area.adjusted(0, 0, 0, -below - 6)
         per_line = max(1, int(cells.width() // (cell.width() + 1)))
         lines = max(1, int(cells.height() // (cell.height() + 2)))
         bold = self.theme.font(0.8, bold=True)

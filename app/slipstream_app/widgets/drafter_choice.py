@@ -48,10 +48,11 @@ class DrafterChoice(QWidget):
         if [option.value for option in options] != [option.value for option in self._options]:
             self._fill(len(options))
         self._options = tuple(options)
+        self._group.setExclusive(False)  # else the one before stays chosen where `current` is none of these
         for at, option in enumerate(options):
             self._group.button(at).setText(self._text(option))
-            if option.value == current:
-                self._group.button(at).setChecked(True)
+            self._group.button(at).setChecked(option.value == current)
+        self._group.setExclusive(True)
 
     def _fill(self, count: int) -> None:
         for button in self.buttons:

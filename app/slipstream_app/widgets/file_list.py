@@ -9,9 +9,10 @@ from PySide6.QtWidgets import QPlainTextEdit, QToolButton, QVBoxLayout, QWidget
 
 from slipstream_app.models.pairs import Half
 from slipstream_app.models.sizes import size_text
-from slipstream_app.theme import XS, Theme
+from slipstream_app.theme import XS, M, Theme
 
 MOST_LINES = 9  # seen at once
+_INDENT = "    "
 
 
 class FileList(QWidget):
@@ -26,6 +27,7 @@ class FileList(QWidget):
         self.switch.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.switch.toggled.connect(self._on_switch)
         self.files = QPlainTextEdit()
+        self.files.setProperty("role", "field")
         self.files.setReadOnly(True)
         self.files.setTabChangesFocus(True)
         self.files.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -48,7 +50,7 @@ class FileList(QWidget):
         lines: list[str] = []
         for half in halves:
             lines.append(str(half.folder))
-            lines += [f"    {name}   {size_text(size)}" for name, size in half.files]
+            lines += [f"{_INDENT}{name}\t{size_text(size)}" for name, size in half.files]
         self.files.setPlainText("\n".join(lines))
         self._fit()
 
@@ -59,6 +61,9 @@ class FileList(QWidget):
 
     @Slot()
     def _fit(self) -> None:
-        """As high as its lines, within reason."""
+        """As high as its lines, within reason; the sizes under each other, behind the longest name."""
+        metrics = self.files.fontMetrics()
+        names = (f"{_INDENT}{name}" for half in self._halves for name, _ in half.files)
+        self.files.setTabStopDistance(max(map(metrics.horizontalAdvance, names), default=0) + self._theme.px(M))
         lines = min(self.files.blockCount(), MOST_LINES)
-        self.files.setFixedHeight(lines * self.files.fontMetrics().lineSpacing() + self._theme.px(18))
+        self.files.setFixedHeight(lines * metrics.lineSpacing() + self._theme.px(18))

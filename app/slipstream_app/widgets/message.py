@@ -22,6 +22,7 @@ from slipstream_app.widgets.attachments import Chips
 from slipstream_app.widgets.block import Away, Part
 from slipstream_app.widgets.code_card import CodeCard
 from slipstream_app.widgets.message_head import MessageHead
+from slipstream_app.widgets.message_parts import add_copying, is_in_use
 from slipstream_app.widgets.prose import Prose
 from slipstream_app.widgets.shown import Ask, Shown
 from slipstream_app.widgets.state_line import StateLine
@@ -149,27 +150,24 @@ class MessageWidget(QWidget):
         ]
 
     def let_go(self, top: int, bottom: int, until_s: float = inf) -> bool:
-        """Keep only the places of parts beyond `top` and `bottom`; forget their widgets until `until_s` (monotonic).
-
-        False: there is more to forget. None of them hears of the theme any more.
-        """
-        is_whole = len(self.parts) < MANY or self._put_aside(top, bottom, until_s)
+        """`put_aside`, and `forget`. False: there is more to forget."""
+        is_whole = self.put_aside(top, bottom, until_s)
         return self.forget(until_s) and is_whole
 
-    def put_aside(self, top: int, bottom: int) -> None:
-        """Let parts beyond `top` and `bottom` go; `forget` their widgets soon, which takes longer."""
-        if len(self.parts) >= MANY:
-            self._put_aside(top, bottom, inf)
-
     def forget(self, until_s: float) -> bool:
-        """False: there is more to forget."""
+        """Delete widgets that were put aside. False: there are more."""
         while self._aside and time.monotonic() < until_s:
             delete(self._aside.pop())
         return not self._aside
 
-    def _put_aside(self, top: int, bottom: int, until_s: float) -> bool:
+    def put_aside(self, top: int, bottom: int, until_s: float = inf) -> bool:
+        """Keep only the places of parts beyond `top` and `bottom`, whose widgets hear of the theme no more; in a short
+        message, keep all. `until_s`: monotonic. False: there is more to put aside.
+        """
+        if len(self.parts) < MANY:
+            return True
         for number, part in enumerate(self.parts):
-            if part is self._tail or isinstance(part, Away) or _is_in_use(part):
+            if part is self._tail or isinstance(part, Away) or is_in_use(part):
                 continue
             if part.y() + part.height() >= top and part.y() <= bottom:
                 continue
@@ -193,15 +191,12 @@ class MessageWidget(QWidget):
         if high != away.height():
             self.forget_layout()
 
-    def _bring_all_back(self) -> None:
+    def _bring_all_back(self) -> list[Prose | CodeCard]:
         for number, part in enumerate(self.parts):
             if isinstance(part, Away):
                 self._bring_back(number)
         if self._laid_for == (0, 0):
             self.resized.emit()
-
-    @property
-    def _there(self) -> list[Prose | CodeCard]:
         return [part for part in self.parts if not isinstance(part, Away)]
 
     def show_reply(self, reply: Reply, until_s: float) -> bool:
@@ -380,21 +375,14 @@ class MessageWidget(QWidget):
     @Slot()
     def copy_plain(self) -> None:
         """Without Markdown's marks."""
-        self._bring_all_back()
-        texts = [part.toPlainText() if isinstance(part, Prose) else part.text for part in self._there]
+        parts = self._bring_all_back()
+        texts = [part.toPlainText() if isinstance(part, Prose) else part.text for part in parts]
         QGuiApplication.clipboard().setText("\n\n".join(texts))
 
     @Slot(object)
     def _on_menu(self, at: QPoint) -> None:
         menu = QMenu(self)
-        part = self.sender()
-        body = part.body if isinstance(part, CodeCard) else part
-        if isinstance(body, Prose):
-            menu.addAction(self.tr("Copy"), body.copy).setEnabled(body.textCursor().hasSelection())
-            if link := body.anchorAt(body.viewport().mapFromGlobal(at)):
-                menu.addAction(self.tr("Copy link"), lambda: QGuiApplication.clipboard().setText(link))
-        elif isinstance(part, CodeCard):
-            menu.addAction(self.tr("Copy"), part.body.copy).setEnabled(part.body.textCursor().hasSelection())
+        add_copying(menu, self.sender(), at)
         menu.addSeparator()
         menu.addAction(self.tr("Copy message"), self.copy_plain)
         menu.addAction(self.tr("Copy as Markdown"), self.copy_markdown)
@@ -403,17 +391,9 @@ class MessageWidget(QWidget):
 
     def find_text(self, words: str) -> bool:
         """Select the first place of `words`."""
-        self._bring_all_back()
-        for part in self._there:
+        for part in self._bring_all_back():
             body = part.body if isinstance(part, CodeCard) else part
             body.moveCursor(body.textCursor().MoveOperation.Start)
             if body.find(words):
                 return True
         return False
-
-
-def _is_in_use(part: Prose | CodeCard) -> bool:
-    """It has something that a new one would not have: a selection, the keyboard, wrapped lines."""
-    body = part.body if isinstance(part, CodeCard) else part
-    is_wrapped = isinstance(part, CodeCard) and part.wrap.isChecked()
-    return is_wrapped or body.textCursor().hasSelection() or body.hasFocus()

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from slipstream_app.models.sizes import size_text
 from slipstream_app.theme import Theme
+from slipstream_app.widgets.flowed import flowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +92,10 @@ class StackBar(QWidget):
     def _places(self, width: int) -> list[tuple[int, int, int]]:
         """Of each entry of the legend: how far from the left, in which line, and how wide."""
         metrics = QFontMetrics(self._theme.font(0.88))
-        found: list[tuple[int, int, int]] = []
-        x = line = 0
-        for colour, text in self._entries:
-            wide = metrics.horizontalAdvance(text) + (self._theme.px(9) + 5 if colour else 0)
-            if x and x + wide > width:
-                x, line = 0, line + 1
-            found.append((x, line, wide))
-            x += wide + self._theme.px(14)
-        return found
+        dot = self._theme.px(9) + 5
+        widths = [metrics.horizontalAdvance(text) + (dot if colour else 0) for colour, text in self._entries]
+        places = flowed(widths, width, self._theme.px(14))
+        return [(x, line, wide) for (x, line), wide in zip(places, widths, strict=True)]
 
     @property
     def _entries(self) -> list[tuple[str, str]]:

@@ -196,8 +196,8 @@ class CostChart(PlotChart):
 
     def build(self, pg: Any, plot: Any) -> None:
         plot.getAxis("left").setWidth(44)
-        plot.addLegend(offset=(-6, -6))  # all lines lie above
-        self._knee = pg.InfiniteLine(angle=90)
+        plot.addLegend(offset=(6, 1), colCount=3, horSpacing=12)
+        self._knee = pg.InfiniteLine(angle=90, span=(0, 0.7))  # below the legend
         self._knee.setVisible(False)
         plot.addItem(self._knee)
         self.show_points(self._points, self._depth)
@@ -243,7 +243,7 @@ class CostChart(PlotChart):
                 self.recolour()
             self._curves[source].setData([drafts for drafts, _ in line], [ms for _, ms in line])
         top = max((ms for line in points.values() for _, ms in line), default=1.0)
-        plot.setYRange(0, top * 1.15, padding=0)
+        plot.setYRange(0, top * 1.4, padding=0)  # above it, the legend
         self._knee.setVisible(self._depth.knee is not None)
         self._knee.setValue(self._depth.knee or 0)
 

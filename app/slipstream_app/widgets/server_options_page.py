@@ -88,12 +88,13 @@ class ServerOptionsPage(QScrollArea):
         self.setAccessibleName(self.tr("Options"))
 
     def refresh_note(self) -> None:
-        words = self.tr("Changes apply at once; a running server starts again with them.")
+        words = self.tr("Changes apply at once; where it has to, a running server starts again.")
         if self._settings.text("server/prompt_limit") == "refuse":
             words += " " + self.tr("A prompt that does not fit the context is refused with its length, never cut.")
         else:
             words += " " + self.tr(
-                "A prompt that does not fit the context loses its oldest turns; its client is told, and so is the list."
+                "A prompt that does not fit the context loses its oldest turns; "
+                "its client and the list of requests say so."
             )
         if self._settings.flag("server/network"):
             words = self.tr("Other devices reach it at {0}, with the key.").format(local_address()) + " " + words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from PySide6.QtCore import QDateTime, QLocale, Qt, Signal, Slot
+from PySide6.QtCore import QDateTime, QLocale, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
@@ -20,6 +20,8 @@ from slipstream_app.theme import M, Theme
 from slipstream_app.widgets.panel import button, wrapped
 
 GB = 10**9
+ROW = 24  # pixels
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class Rooms(Protocol):
@@ -111,9 +113,12 @@ class ModelSpace(QWidget):
     @Slot(object)
     def _on_agreed(self, going: Sequence[Leaving]) -> None:
         self.make_room.setEnabled(False)
+        used = set(self._in_use())  # a client's request may have had one loaded since the list was made
 
         def remove() -> None:
             for one in going:
+                if one.name in used:
+                    continue
                 try:
                     one.remove()
                 except OSError as error:
@@ -150,10 +155,11 @@ class MakeRoom(QDialog):
         self.tree = QTreeWidget()
         self.tree.setAccessibleName(self.tr("Models that could go, with their files"))
         self.tree.setHeaderLabels([self.tr("Model"), self.tr("Size"), self.tr("Here since")])
+        self.tree.headerItem().setTextAlignment(1, _RIGHT)
         self.tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # a path's end says which file it is
         ticked = {id(one) for one in room.enough(found, over)}
         for one in found:
-            self.tree.addTopLevelItem(_item(one, id(one) in ticked))
+            self.tree.addTopLevelItem(_item(one, id(one) in ticked, theme.px(ROW)))
         self.tree.itemChanged.connect(self._count)
         self.words = wrapped(theme)
         self.remove = button(self.tr("Remove"), "danger")
@@ -191,7 +197,7 @@ class MakeRoom(QDialog):
         self.accept()
 
 
-def _item(one: Leaving, is_ticked: bool) -> QTreeWidgetItem:
+def _item(one: Leaving, is_ticked: bool, high: int) -> QTreeWidgetItem:
     since = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(one.since_s)).date(), QLocale.FormatType.ShortFormat)
     item = QTreeWidgetItem([one.name, size_text(one.bytes), since])
     item.setCheckState(0, Qt.CheckState.Checked if is_ticked else Qt.CheckState.Unchecked)
@@ -199,6 +205,9 @@ def _item(one: Leaving, is_ticked: bool) -> QTreeWidgetItem:
         file = QTreeWidgetItem([str(path), size_text(size)])
         file.setToolTip(0, str(path))
         item.addChild(file)
+    for row in (item, *(item.child(at) for at in range(item.childCount()))):
+        row.setTextAlignment(1, _RIGHT)
+        row.setSizeHint(0, QSize(0, high))
     return item
 
 

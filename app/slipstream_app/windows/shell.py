@@ -258,8 +258,10 @@ class Shell(QObject):
         choice = self.app.session.choice
         if isinstance(status, Loading) and choice is not None:
             self._is_loading = True
-            self.app.settings.remember(_LOADING, json.dumps(choice.as_json()))
-            self.app.settings.sync()  # now: what follows may be the end
+            pair = json.dumps(choice.as_json())
+            if pair != self.app.settings.recall(_LOADING):  # not for each piece that was read: the disk is waited for
+                self.app.settings.remember(_LOADING, pair)
+                self.app.settings.sync()  # now: what follows may be the end
         elif isinstance(status, Ready | Faulted) or self._is_loading:
             self._forget_loading()
         if isinstance(status, Ready):
