@@ -61,7 +61,7 @@ def screen(qtbot: QtBot, context: AppContext) -> Iterator[ModelsScreen]:
     made.resize(1100, 700)
     made.show()
     made.visited(None)
-    qtbot.waitUntil(lambda: made.table.rowCount() == 4, timeout=5000)
+    qtbot.waitUntil(lambda: made.table.rowCount() == 5, timeout=5000)
     yield made
     made.closing()
 
