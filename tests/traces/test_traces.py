@@ -64,7 +64,7 @@ def test_ids_and_rounds_equal_the_reference(
     reference: list[dict[str, Any]] = row[mode.value]
     ours: list[dict[str, Any]] = answer["rounds"][: len(reference)]
     if not exact:
-        # The built-in drafters have learned more than the reference's: over all its prompts they keep more, not on each.
+        # The built-in drafters have learned more than the reference's: they keep more over all prompts, not on each.
         kept = sum(made["accepted"] + 1 for made in ours) / len(ours)
         expected = sum(made["accepted"] + 1 for made in reference) / len(reference)
         assert kept >= 0.75 * expected
