@@ -120,7 +120,11 @@ def test_started_it_answers_and_shows_who_asked(
 def test_what_happens_to_a_prompt_that_does_not_fit_is_chosen_and_said(
     qtbot: QtBot, screen: ServerScreen, ready: AppContext
 ) -> None:
-    turns = [{"role": "user", "content": name + "x" * 3000} for name in ("one", "two", "three")]
+    turns = [
+        {"role": role, "content": said}
+        for name in ("one", "two", "three")
+        for role, said in (("user", name + "x" * 3000), ("assistant", "y"))
+    ]
     body = {"model": "m", "messages": [*turns, {"role": "user", "content": "the last"}]}
     url = start(qtbot, screen).url
     assert from_another_thread(qtbot, lambda: post(url, "/v1/chat/completions", body)).status_code == 400
@@ -132,11 +136,11 @@ def test_what_happens_to_a_prompt_that_does_not_fit_is_chosen_and_said(
     assert switch.parent() is screen
     assert "loses its oldest turns" in screen.options.note.text()
     answer = from_another_thread(qtbot, lambda: post(url, "/v1/chat/completions", body))
-    assert answer.headers["x-slipstream-dropped-messages"] == "1"
-    qtbot.waitUntil(lambda: ready.requests.record(0).dropped == 1 and ready.requests.record(0).seconds is not None)
+    assert answer.headers["x-slipstream-dropped-messages"] == "2"
+    qtbot.waitUntil(lambda: ready.requests.record(0).dropped == 2 and ready.requests.record(0).seconds is not None)
     assert ready.requests.status_text(ready.requests.record(0)) == "200, shortened"
     screen.requests.view.selectRow(0)
-    assert "its oldest 1 message(s) were not given to the model" in screen.requests.detail.text()
+    assert "its oldest 2 message(s) were not given to the model" in screen.requests.detail.text()
 
 
 def test_texts_are_shown_only_when_they_are_kept(qtbot: QtBot, screen: ServerScreen, ready: AppContext) -> None:
