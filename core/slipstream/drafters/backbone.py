@@ -5,6 +5,7 @@ Context rows come from the target's hidden states; block slots are the anchor an
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
@@ -14,8 +15,13 @@ import mlx.nn as nn
 from mlx_lm.models.rope_utils import initialize_rope
 
 from slipstream.drafters.descriptor import Checkpoint, Descriptor
+from slipstream.drafters.fused import FusedBlock
 from slipstream.models import on_cpu
+from slipstream.models.host import number
 
+logger = logging.getLogger(__name__)
+
+TOLERANCE = 4e-2  # of values around one: what half-precision arithmetic in another order may change
 CAPACITY_STEP = 256  # context buffers grow by so many rows
 
 
@@ -112,6 +118,13 @@ class Context:
         self.keys[layer], self.values[layer] = old_keys, old_values
         return old_keys, old_values
 
+    def layer(self, index: int) -> tuple[mx.array, mx.array]:
+        """Keys and values of one layer, which has some."""
+        keys, values = self.keys[index], self.values[index]
+        assert keys is not None
+        assert values is not None
+        return keys, values
+
     def arrays(self) -> list[mx.array]:
         return list(self.buffers().values())
 
@@ -145,9 +158,26 @@ class Rows:
                 dtype=mx.int32,
             )
 
+    @property
+    def positions(self) -> mx.array:
+        """Of each row [n]."""
+        if isinstance(self.offset, int):
+            return mx.arange(self.offset, self.offset + self.widths[0], dtype=mx.int32)
+        return self.offset
+
     def part(self, heads: mx.array) -> list[mx.array]:
         """Each request's part of [1, heads, n, head_dim]."""
         return parted(heads, self.widths, axis=2)
+
+    def write(self, layer: int, keys: mx.array, values: mx.array) -> None:
+        """Put rows [1, heads, n, head_dim] behind each request's context of a layer."""
+        for context, own_keys, own_values in zip(self.contexts, self.part(keys), self.part(values), strict=True):
+            context.write(layer, own_keys, own_values)
+
+    def advance(self) -> None:
+        """Once every layer has its rows."""
+        for context, width in zip(self.contexts, self.widths, strict=True):
+            context.length += width
 
 
 class Backbone(nn.Module):
@@ -156,6 +186,7 @@ class Backbone(nn.Module):
     def __init__(self, d: Descriptor, tap_width: int) -> None:
         super().__init__()
         self._d = d
+        self._tap_width = tap_width
         self.fc = nn.Linear(tap_width, d.hidden, bias=False)
         self.hidden_norm = nn.RMSNorm(d.hidden, eps=d.eps)
         # Context keys and values of every layer come from the same rows, so they are one product: [k; v] by layer.
@@ -164,6 +195,39 @@ class Backbone(nn.Module):
         self.layers = [Layer(d) for _ in range(d.layers)]
         self.norm = nn.RMSNorm(d.hidden, eps=d.eps)
         self._rope: Any = _rope(d)
+        self._fused: FusedBlock | None = None
+
+    def fuse_layers(self) -> FusedBlock | None:
+        """Let fewer operations do the work, where they can: once the weights are there. Returns what does."""
+        fused = FusedBlock.of(self, self._d, self._rope)
+        self._fused = fused if fused is not None and self._agrees(fused) else None
+        return self._fused
+
+    def _agrees(self, fused: FusedBlock) -> bool:
+        """Whether it does what the layers do, on this machine. Tried once."""
+        dtype = self.norm.weight.dtype
+        features, slots = (
+            mx.random.normal((rows, width), key=mx.random.key(rows)).astype(dtype)
+            for rows, width in ((5, self._tap_width), (4, self._d.hidden))
+        )
+        ours, plain = Context(self._d.layers), Context(self._d.layers)
+        try:
+            self.observe([plain], [features])
+            self._fused = fused
+            self.observe([ours], [features])
+            pairs = [(each[:, :, :5], ours.buffers()[name][:, :, :5]) for name, each in plain.buffers().items()]
+            pairs.append((self.block([plain], [slots]), fused.run(slots, fused.at([ours], 4), fused.buffers([ours]))))
+            apart = max(
+                number(mx.max(mx.abs(a - b)).astype(mx.float32))
+                / max(number(mx.max(mx.abs(a)).astype(mx.float32)), 1.0)
+                for a, b in pairs
+            )
+        except (RuntimeError, ValueError) as error:
+            logger.warning("drafting takes more operations, which is slower: %s", str(error).splitlines()[0])
+            return False
+        if not apart <= TOLERANCE:  # NaN too
+            logger.warning("drafting takes more operations, which is slower: fewer were off by %.3g", apart)
+        return apart <= TOLERANCE
 
     def fuse(self, features: mx.array) -> mx.array:
         """Target hidden states -> context rows [n, hidden], shared by all layers."""
@@ -173,14 +237,18 @@ class Backbone(nn.Module):
         """Append the context rows of committed tokens, of each request's to its own context."""
         d, rows = self._d, Rows(contexts, [each.shape[0] for each in features])
         kv = self.context_kv(self.fuse(joined(features)))
+        if self._fused is not None:
+            placed = self._fused.placed(kv, rows.positions)
+            for index in range(d.layers):
+                rows.write(index, placed[index, :1], placed[index, 1:])
+            rows.advance()
+            return
         # [n, layers, k or v, kv_heads, head_dim] -> [layers, k or v, kv_heads, n, head_dim]
         kv = kv.reshape(-1, d.layers, self._kinds, d.kv_heads, d.head_dim).transpose(1, 2, 3, 0, 4)
         for index, layer in enumerate(self.layers):
             keys, values = self._placed(layer, kv[index : index + 1, 0], kv[index : index + 1, -1], rows.offset)
-            for context, own_keys, own_values in zip(contexts, rows.part(keys), rows.part(values), strict=True):
-                context.write(index, own_keys, own_values)
-        for context, width in zip(contexts, rows.widths, strict=True):
-            context.length += width
+            rows.write(index, keys, values)
+        rows.advance()
 
     def block(self, contexts: Sequence[Context], slots: Sequence[mx.array]) -> mx.array:
         """Run embedded slots [block, hidden] behind each context; hidden states of all after the final norm.

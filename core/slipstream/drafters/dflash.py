@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import mlx.core as mx
 
 from slipstream.drafters.descriptor import Checkpoint
-from slipstream.drafters.network import BlockDrafter, BlockState, Tables, proposals, spread_over
-from slipstream.drafters.protocol import Draw, Proposal, Wish
+from slipstream.drafters.network import BlockDrafter, Picked, Tables, spread_over
+from slipstream.drafters.protocol import Wish
 from slipstream.types import Mode
 
 
@@ -19,21 +19,18 @@ class DFlash(BlockDrafter):
         super().__init__(checkpoint, target, dtype=dtype, bits=bits)
         self._selector = _Selector(checkpoint) if self.descriptor.selector_rank else None
 
-    def propose(self, state: BlockState, last: int, limit: int, draw: Draw) -> Proposal:
-        return self.propose_together([Wish(self, state, last, limit, draw)])[0]
-
-    def propose_together(self, wishes: Sequence[Wish]) -> list[Proposal]:
-        hidden = self.hidden(wishes)[:, self.descriptor.first :]
-        logits = self.base_logits(hidden).astype(mx.float32)
+    def pick(self, hidden: mx.array, last: mx.array, wishes: Sequence[Wish] | None) -> Picked:
+        predicting = hidden[:, self.descriptor.first :]
+        logits = self.base_logits(predicting).astype(mx.float32)
         if self._selector is None:
-            return proposals(wishes, self.drawn_at_once(wishes, logits), self.spread(logits))
-        return self._walk(wishes, hidden, logits)
+            return self.drawn_at_once(wishes, logits), self.spread(logits), None
+        return self._walk(predicting, logits, last, wishes)
 
-    def _walk(self, wishes: Sequence[Wish], hidden: mx.array, logits: mx.array) -> list[Proposal]:
+    def _walk(self, hidden: mx.array, logits: mx.array, last: mx.array, wishes: Sequence[Wish] | None) -> Picked:
         """Choose among the likeliest tokens of each slot by the token before, a slot of all requests at once."""
         tokens: list[mx.array] = []
         rows: list[mx.array] = []
-        token = mx.array([wish.last for wish in wishes], dtype=mx.int32)
+        token = last
         candidates = self.candidates(logits)
         for slot in range(logits.shape[1]):
             among = candidates[:, slot]
@@ -41,7 +38,7 @@ class DFlash(BlockDrafter):
             token = self.drawn(wishes, row, slot)
             tokens.append(token)
             rows.append(row)
-        return proposals(wishes, mx.stack(tokens, axis=1).astype(mx.int32), self.spread(mx.stack(rows, axis=1)))
+        return mx.stack(tokens, axis=1).astype(mx.int32), self.spread(mx.stack(rows, axis=1)), None
 
     def candidates(self, logits: mx.array) -> mx.array:
         """The likeliest tokens of each slot [..., top], in no order."""

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 import mlx.core as mx
 
 from slipstream.drafters.descriptor import Checkpoint
-from slipstream.drafters.network import BlockDrafter, BlockState, Tables, proposals
-from slipstream.drafters.protocol import Draw, Proposal, Wish
+from slipstream.drafters.network import BlockDrafter, Picked, Tables
+from slipstream.drafters.protocol import Wish
+from slipstream.models.fused_kernels import choose
 from slipstream.types import Mode
+
+LARGEST_TABLE = 32 * 2**20  # bytes
 
 
 class DSpark(BlockDrafter):
@@ -22,26 +25,33 @@ class DSpark(BlockDrafter):
         self._w2 = self._table(checkpoint, "markov_head.markov_w2") if d.markov else None
         self._gate = self._small(checkpoint, "markov_head.gate_proj") if d.markov == "gated" else None
         self._joint = self._small(checkpoint, "markov_head.joint_proj") if d.markov == "rnn" else None
+        # For the likeliest chain: the embedding unpacked, and which slot is whose.
+        self._table_of_w1 = self._unpacked() if self._fused is not None and d.markov == "vanilla" else None
+        self._indices = [mx.array([index], dtype=mx.int32) for index in range(self.block)]
         self._judge = self._small(checkpoint, "confidence_head.proj") if d.confidence else None
 
-    def propose(self, state: BlockState, last: int, limit: int, draw: Draw) -> Proposal:
-        return self.propose_together([Wish(self, state, last, limit, draw)])[0]
-
-    def propose_together(self, wishes: Sequence[Wish]) -> list[Proposal]:
-        hidden = self.hidden(wishes)
+    def pick(self, hidden: mx.array, last: mx.array, wishes: Sequence[Wish] | None) -> Picked:
         predicting = hidden[:, self.descriptor.first :]
-        base = self.base_logits(predicting).astype(mx.float32)
-        if self._w1 is not None:
-            return self._chain(wishes, hidden, base)
-        return proposals(
-            wishes, self.drawn_at_once(wishes, base), self.spread(base), self._confidence(predicting, None)
-        )
+        base = self.base_logits(predicting)
+        if self._w1 is None:
+            logits = base.astype(mx.float32)
+            return self.drawn_at_once(wishes, logits), self.spread(logits), self._confidence(predicting, None)
+        if wishes is None and self._table_of_w1 is not None:
+            tokens, embedded, logits = self._likeliest_chain(base, last)
+        else:
+            tokens, embedded, logits = self._chain(hidden, base.astype(mx.float32), last, wishes)
+        return tokens.astype(mx.int32), self.spread(logits), self._confidence(predicting, embedded)
 
-    def _chain(self, wishes: Sequence[Wish], hidden: mx.array, base: mx.array) -> list[Proposal]:
-        """Draft one token after the other, a step of all requests at once: each adds a bias by the token before it."""
+    def _chain(
+        self, hidden: mx.array, base: mx.array, last: mx.array, wishes: Sequence[Wish] | None
+    ) -> tuple[mx.array, mx.array, mx.array]:
+        """Draft one token after the other, a step of all requests at once: each adds a bias by the token before it.
+
+        Returns tokens [requests, n], the embedding of the token before each and the logits of each.
+        """
         first = self.descriptor.first
         memory: mx.array | None = None
-        token = mx.array([wish.last for wish in wishes], dtype=mx.int32)
+        token = last
         if first and self._joint is not None:  # the recurrence starts at slot 0 even where it predicts nothing
             _, _, memory = self.bias(token, hidden[:, 0], memory)
         tokens: list[mx.array] = []
@@ -54,9 +64,22 @@ class DSpark(BlockDrafter):
             tokens.append(token)
             embedded.append(previous)
             logits.append(rows)
-        confidence = self._confidence(hidden[:, first:], mx.stack(embedded, axis=1))
-        drawn = mx.stack(tokens, axis=1).astype(mx.int32)
-        return proposals(wishes, drawn, self.spread(mx.stack(logits, axis=1)), confidence)
+        return mx.stack(tokens, axis=1), mx.stack(embedded, axis=1), mx.stack(logits, axis=1)
+
+    def _likeliest_chain(self, base: mx.array, last: mx.array) -> tuple[mx.array, mx.array, mx.array]:
+        """The same for greedy requests and a head without a gate or memory, in two operations a step."""
+        assert self._w2 is not None
+        assert self._table_of_w1 is not None
+        rows, slots = base.shape[:2]
+        newest = self._table_of_w1[last]
+        found = (mx.zeros((rows, slots), mx.int32), mx.zeros((rows, slots, newest.shape[-1]), newest.dtype))
+        biases: list[mx.array] = []
+        for index in range(slots):
+            biases.append(self._w2(newest))
+            *found, newest = choose(
+                base, biases[-1], self._indices[index], self.draft_ids, self._table_of_w1, newest, (found[0], found[1])
+            )
+        return found[0], found[1], base.astype(mx.float32) + mx.stack(biases, axis=1).astype(mx.float32)
 
     def bias(
         self, previous: mx.array, hidden: mx.array, memory: mx.array | None
@@ -100,6 +123,16 @@ class DSpark(BlockDrafter):
         if self.descriptor.confidence_with_markov and embedded is not None:
             hidden = mx.concatenate([hidden, embedded], axis=-1)
         return (hidden.astype(mx.float32) @ weight.T.astype(mx.float32) + bias.astype(mx.float32))[..., 0]
+
+    def _unpacked(self) -> mx.array | None:
+        """The table of the Markov head's first half. None: it is too large to be kept twice."""
+        assert self._w1 is not None
+        d = self.descriptor
+        if d.vocabulary * d.rank * self._dtype.size > LARGEST_TABLE:
+            return None
+        table = self._w1(mx.arange(d.vocabulary)).astype(self._dtype)
+        mx.eval(table)
+        return table
 
     def _small(self, checkpoint: Checkpoint, path: str) -> tuple[mx.array, mx.array]:
         """A little matrix and its bias, never quantised."""

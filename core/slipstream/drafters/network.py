@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import mlx.core as mx
@@ -11,9 +13,13 @@ import mlx.nn as nn
 from slipstream.drafters.backbone import Backbone, Context, backbone_weights
 from slipstream.drafters.descriptor import LOG_SNR_FEATURES, Checkpoint
 from slipstream.drafters.formats import check_pair
-from slipstream.drafters.protocol import Proposal, Wish
+from slipstream.drafters.fused import FusedBlock
+from slipstream.drafters.protocol import Draw, Proposal, Wish
 from slipstream.models import on_cpu
 from slipstream.models.families import softcap
+
+Picked = tuple[mx.array, mx.array, mx.array | None]
+"""Tokens [requests, n], logits [requests, n, vocabulary] and confidence [requests, n]."""
 
 GROUP_SIZES = (64, 32)  # of weights packed at load: the first that divides the width
 
@@ -57,7 +63,7 @@ class BlockState:
         return self.context.length
 
 
-class BlockDrafter:
+class BlockDrafter(ABC):
     """Embedding, backbone and output head of a drafter that fills a block of slots at once.
 
     `dtype` is what it computes in. `bits`: 0 for plain weights, 4 or 8 to pack them when loaded. Raises PairMismatch
@@ -98,6 +104,53 @@ class BlockDrafter:
             self.draft_ids = (mx.arange(d.draft_vocabulary) + checkpoint.weights["d2t"]).astype(mx.int32)
         self._head = self._output_head(target)
         mx.eval(self._masks, self.backbone.parameters())
+        self._fused = self.backbone.fuse_layers()
+        self._kept: dict[int, Callable[..., list[mx.array]]] = {}  # graphs of drafting, by slots
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether greedy drafts are made in few operations."""
+        return self._fused is not None
+
+    @abstractmethod
+    def pick(self, hidden: mx.array, last: mx.array, wishes: Sequence[Wish] | None) -> Picked:
+        """Choose drafts from hidden states [requests, slots, hidden] and the tokens before them [requests].
+
+        None: all want the likeliest.
+        """
+
+    def propose(self, state: BlockState, last: int, limit: int, draw: Draw) -> Proposal:
+        return self.propose_together([Wish(self, state, last, limit, draw)])[0]
+
+    def propose_together(self, wishes: Sequence[Wish]) -> list[Proposal]:
+        count = min(max(wish.limit for wish in wishes), self.block)
+        last = mx.array([wish.last for wish in wishes], dtype=mx.int32)
+        slots = self._slots_for(count)
+        contexts = [wish.state.context for wish in wishes]
+        fused = self._fused
+        if fused is not None and all(wish.is_greedy for wish in wishes) and fused.covers(contexts, slots):
+            if count not in self._kept:
+                self._kept[count] = mx.compile(partial(self._likeliest, fused, count))
+            picked = self._kept[count](last, fused.at(contexts, slots), fused.buffers(contexts))
+            tokens, logits, confidence = (*picked, None) if len(picked) == 2 else picked
+        else:
+            tokens, logits, confidence = self.pick(self.hidden(wishes), last, wishes)
+        return proposals(wishes, tokens, logits, confidence)
+
+    def _likeliest(
+        self, fused: FusedBlock, count: int, last: mx.array, at: mx.array, buffers: list[list[mx.array]]
+    ) -> list[mx.array]:
+        """What greedy requests are proposed, as one graph: `pick`, without the confidence where there is none."""
+        d, rows = self.descriptor, last.shape[0]
+        anchors = self._anchors(last)
+        masks = mx.broadcast_to(self._masks[: self._slots_for(count) - 1], (rows, self._slots_for(count) - 1, d.hidden))
+        slots = mx.concatenate([anchors[:, None], masks], axis=1).reshape(-1, d.hidden)
+        hidden = fused.run(slots, at, buffers).reshape(rows, -1, d.hidden)[:, : d.first + count]
+        return [each for each in self.pick(hidden, last, None) if each is not None]
+
+    def _slots_for(self, count: int) -> int:
+        """Slots that must run for so many drafts: all that see each other."""
+        return self.descriptor.first + count if all(self.descriptor.causal) else self.descriptor.block
 
     def begin(self) -> BlockState:
         return BlockState(Context(self.descriptor.layers))
@@ -126,29 +179,26 @@ class BlockDrafter:
 
         Slots that see each other must all run. Where none sees a later one, those that are not wanted are left out.
         """
-        d = self.descriptor
-        wanted = d.first + min(max(wish.limit for wish in wishes), self.block)
-        slots = [self.slots(wish.last) for wish in wishes]
-        if all(d.causal):
-            slots = [rows[:wanted] for rows in slots]
+        count = min(max(wish.limit for wish in wishes), self.block)
+        slots = [self.slots(wish.last)[: self._slots_for(count)] for wish in wishes]
         hidden = self.backbone.block([wish.state.context for wish in wishes], slots)
-        return hidden.reshape(len(wishes), -1, d.hidden)[:, :wanted]
+        return hidden.reshape(len(wishes), -1, self.descriptor.hidden)[:, : self.descriptor.first + count]
 
-    def drawn(self, wishes: Sequence[Wish], logits: mx.array, slot: int) -> mx.array:
+    def drawn(self, wishes: Sequence[Wish] | None, logits: mx.array, slot: int) -> mx.array:
         """A token for each request [requests], each by its own rule, from one slot's logits of the tokens it proposes.
 
         Where all are greedy these need not be spread over the target's vocabulary.
         """
-        if all(wish.is_greedy for wish in wishes):
+        if wishes is None or all(wish.is_greedy for wish in wishes):
             return self.likeliest(logits)
         logits = self.spread(logits)
         if len(wishes) == 1:
             return wishes[0].draw(logits, slot)
         return mx.concatenate([wish.draw(logits[row : row + 1], slot) for row, wish in enumerate(wishes)])
 
-    def drawn_at_once(self, wishes: Sequence[Wish], logits: mx.array) -> mx.array:
+    def drawn_at_once(self, wishes: Sequence[Wish] | None, logits: mx.array) -> mx.array:
         """The same for slots that do not depend on each other: tokens [requests, slots] of [requests, slots, …]."""
-        if all(wish.is_greedy for wish in wishes):
+        if wishes is None or all(wish.is_greedy for wish in wishes):
             return self.likeliest(logits).astype(mx.int32)
         spread = self.spread(logits)
         return mx.stack([wish.draw(spread[row], 0) for row, wish in enumerate(wishes)])
@@ -160,10 +210,12 @@ class BlockDrafter:
 
     def slots(self, last: int) -> mx.array:
         """Layer inputs of the block: the anchor's embedding, then masks. [block, hidden]"""
-        anchor = self._embed(mx.array([last], dtype=mx.int32))
-        if self._noise is not None:
-            anchor = anchor + self._noise[:1]
-        return mx.concatenate([anchor, self._masks], axis=0)
+        return mx.concatenate([self._anchors(mx.array([last], dtype=mx.int32)), self._masks], axis=0)
+
+    def _anchors(self, last: mx.array) -> mx.array:
+        """The first slots of blocks behind tokens `last` [requests]: [requests, hidden]."""
+        anchors = self._embed(last)
+        return anchors if self._noise is None else anchors + self._noise[:1]
 
     def spread(self, logits: mx.array) -> mx.array:
         """Logits of the tokens it can propose [..., draft vocabulary] over the target's [..., vocabulary]."""

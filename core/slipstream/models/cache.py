@@ -12,7 +12,7 @@ from mlx_lm.models import cache as mlx_caches
 from mlx_lm.models.base import create_causal_mask
 
 from slipstream.errors import InvalidRequest
-from slipstream.models import few_rows
+from slipstream.models.in_place import InPlaceCache, Pending
 from slipstream.models.recurrence import StateCache
 
 ROUND = 64  # rows of the longest forward that can be taken back where that costs memory
@@ -100,19 +100,7 @@ class WindowCache(mlx_caches.KVCache):
         return create_causal_mask(N, before, window_size=window)
 
 
-class MaskCache(mlx_caches.KVCache):
-    """Keys and values whose causal mask is made once for all layers, where every layer would make it again.
-
-    MLX's CUDA attention has a kernel of its own for up to three rows; more are put together from simpler operations,
-    among them the mask's. On an H200 those were an eighth of the operations of a round. `few_rows` needs no mask.
-    """
-
-    def make_mask(self, N: int, return_array: bool = False, window_size: int | None = None) -> Any:  # noqa: N803
-        made = return_array or (3 < N <= ROUND and not few_rows.covers(N, self.keys))
-        return super().make_mask(N, return_array=made, window_size=window_size)
-
-
-_FREE = (mlx_caches.KVCache, MaskCache, QuantisedCache)  # can go back to any length
+_FREE = (mlx_caches.KVCache, InPlaceCache, QuantisedCache)  # can go back to any length
 
 
 class ChunkCache(mlx_caches.ChunkedKVCache):
@@ -143,6 +131,11 @@ class TargetCache:
         """Remember which layers a round has to ask anything: most are plain rows, which can always go back."""
         self._states = [layer for layer in _flat(self.layers) if isinstance(layer, StateCache)]
         self._bound = [layer for layer in self.layers if type(layer) not in _FREE]
+        self.is_in_place = all(type(layer) is InPlaceCache for layer in self.layers)
+        self._pending = Pending()
+        if self.is_in_place:
+            for layer in self.layers:
+                layer.pending = self._pending
 
     @property
     def floor(self) -> int:
@@ -168,6 +161,18 @@ class TargetCache:
         """Told by the target after it."""
         self.length += rows
 
+    def buffers(self, rows: int) -> list[tuple[mx.array, mx.array]]:
+        """Each layer's keys and values with room for `rows` more, for a kernel to write. Needs `is_in_place`."""
+        self._pending.settle()
+        return [layer.buffers(rows) for layer in self.layers]
+
+    def written(self, rows: int, result: mx.array) -> None:
+        """Told after a pass that wrote them, and which lazy array comes from it."""
+        self._pending.result = result
+        for layer in self.layers:
+            layer.offset += rows
+        self.length += rows
+
     def rewind(self, length: int) -> None:
         """Keep the first `length` rows."""
         assert self.floor <= length <= self.length
@@ -187,7 +192,9 @@ class TargetCache:
     @property
     def state(self) -> list[Any]:
         """Every array, to be evaluated between prefill chunks."""
-        return [layer.state for layer in self.layers if not layer.empty()]
+        return [
+            layer.lazy if isinstance(layer, InPlaceCache) else layer.state for layer in self.layers if not layer.empty()
+        ]
 
     @property
     def bytes(self) -> int:
@@ -207,7 +214,7 @@ def _rewindable(layer: Any, kv_bits: int) -> Any:
     if kv_bits and type(layer) is mlx_caches.KVCache:
         # Windows and states do not grow with the context, so packing them would save little.
         return QuantisedCache(kv_bits)
-    return MaskCache() if type(layer) is mlx_caches.KVCache and mx.cuda.is_available() else layer
+    return InPlaceCache() if type(layer) is mlx_caches.KVCache and mx.cuda.is_available() else layer
 
 
 def _flat(layers: list[Any]) -> list[Any]:

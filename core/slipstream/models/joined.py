@@ -56,6 +56,10 @@ class Part(nn.Module):
         self._joint = joint
         self._index = index
 
+    @property
+    def joint(self) -> Joint:
+        return self._joint
+
     def __call__(self, rows: mx.array) -> mx.array:
         return self._joint.part(self._index, rows)
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import mlx.core as mx
 from mlx_lm.models import cache as mlx_caches
 
-from slipstream.models.cache import ROUND, MaskCache, QuantisedCache, TargetCache, WindowCache
+from slipstream.models.cache import ROUND, InPlaceCache, QuantisedCache, TargetCache, WindowCache
 from slipstream.models.host import ints
 
 CAPACITY_STEP = 256  # mlx-lm's: buffers have room for a multiple of so many tokens
@@ -16,7 +16,7 @@ CAPACITY_STEP = 256  # mlx-lm's: buffers have room for a multiple of so many tok
 Arrays = Mapping[str, mx.array]
 
 # Layers whose state of a token is rows of its own: [1, heads, tokens, width], or such arrays of packed numbers.
-_BY_ROWS = (mlx_caches.KVCache, QuantisedCache, MaskCache, WindowCache)
+_BY_ROWS = (mlx_caches.KVCache, QuantisedCache, InPlaceCache, WindowCache)
 
 
 def has_fixed(cache: TargetCache) -> bool:

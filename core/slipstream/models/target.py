@@ -16,6 +16,7 @@ from slipstream.errors import InvalidRequest, UnsupportedModel, reason
 from slipstream.models import few_rows, joined, on_cpu
 from slipstream.models.cache import TargetCache
 from slipstream.models.families import Family, families
+from slipstream.models.fused import Fused
 from slipstream.models.host import number
 from slipstream.models.packed import Packing, Switch, open_up, packed_layers, spans
 from slipstream.models.recurrence import noting, watch
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 EMBEDDING_TAP = -1  # the input of the first layer, after the embedding scale
 TOLERANCE = 1e-2  # of the largest logit: what half-precision arithmetic in another order may change
+FUSED_TOLERANCE = 4e-2  # the same where sums are rounded elsewhere, too
 _CONTEXT_KEYS = ("max_position_embeddings", "max_sequence_length", "model_max_length", "n_positions", "seq_length")
 
 
@@ -88,6 +90,7 @@ class Target:
         own = model(self._probe[None], cache=self.make_cache().layers)[0]  # [tokens, vocabulary]
         self.vocabulary = own.shape[-1]
         self._logits_dtype = own.dtype
+        self._fused: Fused | None = None
         self._parts = parts = self._take_apart(own)
         if parts is None:
             self.layer_count, self.hidden_size, self.embed_scale = 0, 0, 1.0
@@ -104,6 +107,7 @@ class Target:
             self.layer_count = len(parts.layers) * shape.loops(args)  # steps, where layers are gone through again
             self.hidden_size = int(args.hidden_size)
             self.embed_scale = float(shape.embed_scale(args))
+        self._fused = self._try_fusing()
         self.fixed_kinds = self._fixed_kinds()
         self._switch = Switch()
 
@@ -111,6 +115,11 @@ class Target:
     def has_taps(self) -> bool:
         """Whether the hidden states inside can be read, and the tables bound to."""
         return self._parts is not None
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether forwards of few rows are run in few operations."""
+        return self._fused is not None
 
     @property
     def dtype(self) -> mx.Dtype:
@@ -162,6 +171,8 @@ class Target:
         """
         count = tokens.shape[0]
         parts, is_round = self._parts, rows is None
+        if is_round and self._fused is not None and self._fused.covers([cache], [count]):
+            return Forward(*self._fused.forward(tokens, [cache], [count], taps))
         wanted = count if rows is None else min(rows, count)
         cache.start(count, noted=is_round)
         with noting() if is_round else nullcontext(), self._recorder.recording(taps) as recorded:
@@ -215,10 +226,13 @@ class Target:
         One request is `forward` itself.
         """
         parts = self._parts
-        if len(rows) <= 1 or parts is None or self.packing is None:
-            return [self.forward(tokens, cache, taps) for tokens, cache in rows]
         caches = [cache for _, cache in rows]
         widths = [tokens.shape[0] for tokens, _ in rows]
+        if len(rows) > 1 and self._fused is not None and self._fused.covers(caches, widths):
+            together = mx.concatenate([tokens for tokens, _ in rows])
+            return _parted(*self._fused.forward(together, caches, widths, taps), widths)
+        if len(rows) <= 1 or parts is None or self.packing is None:
+            return [self.forward(tokens, cache, taps) for tokens, cache in rows]
         layers = packed_layers([cache.layers for cache in caches], [cache.length for cache in caches], widths)
         for cache, width in zip(caches, widths, strict=True):
             cache.start(width, noted=True)
@@ -230,11 +244,7 @@ class Target:
             self._switch.is_on = False
         for cache, width in zip(caches, widths, strict=True):
             cache.advance(width)
-        logits = parts.logits(out[0])
-        return [
-            Forward(logits[start:end], {layer: each[0, start:end] for layer, each in recorded.items()})
-            for start, end in spans(widths)
-        ]
+        return _parted(parts.logits(out[0]), {layer: each[0] for layer, each in recorded.items()}, widths)
 
     def body(self, tokens: mx.array, cache: Sequence[Any] | None = None) -> mx.array:
         """Hidden states after the final norm [texts, n, hidden] of tokens [texts, n]. Needs `has_taps`, like the next.
@@ -332,6 +342,31 @@ class Target:
         hidden = parts.body(self._probe[None], cache=self.make_cache().layers)[0]
         return parts.logits(hidden).astype(mx.float32)
 
+    def _try_fusing(self) -> Fused | None:
+        """The forward of few rows in few operations, where that can be and gives the model's own logits."""
+        parts = self._parts
+        if parts is None or not mx.cuda.is_available() or self.embed_scale != 1.0 or parts.shape.loops(parts.args) != 1:
+            return None
+        norm = attrgetter(parts.shape.norm)(parts.body)
+        fused = Fused.of(parts.embed, parts.layers, norm, parts.logits)
+        cache = self.make_cache()
+        if fused is None or not cache.is_in_place:
+            return None
+        expected = self._probed(parts)
+        scale, difference = max(number(mx.max(mx.abs(expected))), 1.0), 0.0
+        try:
+            self.forward(self._probe[:2], cache, rows=0)
+            for start, end in ((2, 3), (3, 5)):  # the second reads what the first wrote
+                logits, _ = fused.forward(self._probe[start:end], [cache], [end - start], ())
+                difference = max(difference, number(mx.max(mx.abs(logits - expected[start:end]))))
+        except (RuntimeError, ValueError) as error:
+            logger.warning("each forward is described anew, which is slower: %s", str(error).splitlines()[0])
+            return None
+        if difference <= FUSED_TOLERANCE * scale:
+            return fused
+        logger.warning("each forward is described anew, which is slower: ours is off by %.3g", difference)
+        return None
+
     def _fixed_kinds(self) -> tuple[str, ...]:
         """Kinds of cache that do not come back to the same state: with any of them, nothing may be drafted.
 
@@ -355,6 +390,14 @@ class Target:
             return ()
         logger.warning("architecture %r does not come back to its state: off by %.3g", self.model_type, difference)
         return whole.state_kinds
+
+
+def _parted(logits: mx.array, taps: Mapping[int, mx.array], widths: Sequence[int]) -> list[Forward]:
+    """Each row's part of what was computed of all tokens."""
+    return [
+        Forward(logits[start:end], {layer: rows[start:end] for layer, rows in taps.items()})
+        for start, end in spans(widths)
+    ]
 
 
 def _context_of(config: Mapping[str, Any]) -> int:

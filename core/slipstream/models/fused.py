@@ -1,0 +1,171 @@
+"""A whole forward of a few rows on NVIDIA GPUs, in eight operations a layer where mlx-lm's model has sixteen.
+
+Described once for each number of rows and then kept as a graph (`mx.compile`): of a small model the host's work was
+five of six milliseconds. Only for layers as Llama has them; `Target` compares the results with the model's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx_lm.models import llama, qwen2, qwen3
+
+from slipstream.models import few_rows
+from slipstream.models.cache import TargetCache
+from slipstream.models.fused_kernels import Heads, add_norm, attend
+from slipstream.models.joined import Part
+
+TOKENS = 128  # of all rows together: beyond it a forward is no longer short
+KEYS = few_rows.KEYS
+
+Call = Callable[[mx.array], mx.array]
+
+
+@dataclass(frozen=True, slots=True)
+class FusedLayer:
+    """What a layer multiplies by, and how its heads are laid out."""
+
+    qkv: Call  # queries, keys and values in one product
+    out: Call
+    gate_up: Call
+    down: Call
+    norms: tuple[nn.RMSNorm, nn.RMSNorm]  # before the attention, and behind it
+    heads: Heads
+
+    @classmethod
+    def of(cls, layer: Any) -> FusedLayer | None:
+        """One of mlx-lm's. None: it is of another kind."""
+        if not isinstance(layer, llama.TransformerBlock | qwen2.TransformerBlock | qwen3.TransformerBlock):
+            return None
+        attention, mlp = layer.self_attn, layer.mlp
+        qkv, gate_up = _joint(attention.q_proj), _joint(mlp.gate_proj)
+        size = round(attention.scale**-2)
+        freqs = turning(attention.rope, size)
+        if qkv is None or gate_up is None or freqs is None or size not in few_rows.HEAD_SIZES:
+            return None
+        norms, eps = None, 0.0
+        if isinstance(layer, qwen3.TransformerBlock):
+            norms, eps = (attention.q_norm.weight, attention.k_norm.weight), attention.q_norm.eps
+        heads = Heads(attention.n_heads, freqs, mx.array([attention.scale, eps], dtype=mx.float32), norms)
+        around = (layer.input_layernorm, layer.post_attention_layernorm)
+        return cls(qkv, attention.o_proj, gate_up, mlp.down_proj, around, heads)
+
+
+class Stack:
+    """Layers and the norm behind them."""
+
+    def __init__(self, layers: Sequence[FusedLayer], norm: nn.RMSNorm) -> None:
+        self.layers = layers
+        after = [*(layer.norms[0] for layer in layers[1:]), norm]  # behind each layer
+        self._norms = [(layer.norms[1], then) for layer, then in zip(layers, after, strict=True)]
+        self._eps = {each.eps: mx.array([each.eps], dtype=mx.float32) for pair in self._norms for each in pair}
+        mx.eval(list(self._eps.values()), [layer.heads.arrays for layer in layers])
+
+    def run(
+        self, hidden: mx.array, at: mx.array, buffers: Sequence[Sequence[mx.array]], *, writes: bool
+    ) -> tuple[mx.array, list[mx.array]]:
+        """Of hidden states [tokens, width]: those after the norm, and those behind each layer.
+
+        `at`, and `buffers` of each layer, as `attend` takes them.
+        """
+        normed = self.layers[0].norms[0](hidden)
+        found: list[mx.array] = []
+        for layer, rows, (behind, then) in zip(self.layers, buffers, self._norms, strict=True):
+            attended = attend(layer.qkv(normed), at, layer.heads, rows, writes=writes)
+            hidden, normed = add_norm(hidden, layer.out(attended), behind.weight, self._eps[behind.eps])
+            gate, up = mx.split(layer.gate_up(normed), 2, axis=-1)
+            hidden, normed = add_norm(hidden, layer.down(nn.silu(gate) * up), then.weight, self._eps[then.eps])
+            found.append(hidden)
+        return normed, found
+
+
+class Fused:
+    """The forward of one model."""
+
+    def __init__(self, embed: Call, stack: Stack, logits: Call) -> None:
+        self._embed = embed
+        self._stack = stack
+        self._logits = logits
+        self._kept: dict[tuple[int, ...], Callable[..., list[mx.array]]] = {}  # graphs, by taps
+
+    @classmethod
+    def of(cls, embed: Call, layers: Sequence[Any], norm: Any, logits: Call) -> Fused | None:
+        """`embed`: ids to hidden states; `logits`: those after the norm to logits. None: not a model for this."""
+        ours = [FusedLayer.of(layer) for layer in layers]
+        known = [layer for layer in ours if layer is not None]
+        norms = [norm, *(each for layer in known for each in layer.norms)]
+        if len(known) < len(ours) or not all(type(each) is nn.RMSNorm for each in norms):
+            return None
+        dtypes = {each.weight.dtype for each in norms} | {
+            each.dtype for layer in known for each in layer.heads.norms or ()
+        }
+        if dtypes != {embed(mx.array([0])).dtype}:
+            return None
+        return cls(embed, Stack(known, norm), logits)
+
+    @staticmethod
+    def covers(caches: Sequence[TargetCache], widths: Sequence[int]) -> bool:
+        """Whether rows with these caches can get so many tokens each in one pass."""
+        return sum(widths) <= TOKENS and all(
+            cache.is_in_place and 0 < cache.length <= KEYS - width for cache, width in zip(caches, widths, strict=True)
+        )
+
+    def forward(
+        self, tokens: mx.array, caches: Sequence[TargetCache], widths: Sequence[int], taps: Sequence[int]
+    ) -> tuple[mx.array, dict[int, mx.array]]:
+        """Logits of all `tokens` [tokens] of rows one behind the other, and tapped hidden states [tokens, hidden].
+
+        The tokens are added to the caches.
+        """
+        at = places([cache.length for cache in caches], widths)
+        arrays = [cache.buffers(width) for cache, width in zip(caches, widths, strict=True)]
+        buffers = [[array for row in arrays for array in row[layer]] for layer in range(len(self._stack.layers))]
+        wanted = tuple(taps)
+        if wanted not in self._kept:
+            self._kept[wanted] = mx.compile(partial(self._pass, wanted))
+        logits, *tapped = self._kept[wanted](tokens, at, buffers)
+        for cache, width in zip(caches, widths, strict=True):
+            cache.written(width, logits)
+        return logits, dict(zip(wanted, tapped, strict=True))
+
+    def _pass(
+        self, taps: tuple[int, ...], tokens: mx.array, at: mx.array, buffers: list[list[mx.array]]
+    ) -> list[mx.array]:
+        embedded = self._embed(tokens)
+        normed, found = self._stack.run(embedded, at, buffers, writes=True)
+        return [self._logits(normed), *(embedded if tap < 0 else found[tap] for tap in taps)]
+
+
+def _joint(part: Any) -> Call | None:
+    return part.joint.product if isinstance(part, Part) else None
+
+
+def places(lengths: Sequence[int], widths: Sequence[int], *, causal: bool = True) -> mx.array:
+    """What `attend` is told of the tokens behind caches of these lengths: [4, tokens]."""
+    each = [(row, at) for row, width in enumerate(widths) for at in range(width)]
+    first = list(accumulate(widths, initial=0))
+    return mx.array(
+        [
+            [row for row, _ in each],
+            [lengths[row] + at for row, at in each],
+            [first[row] for row, _ in each],
+            [lengths[row] + (at + 1 if causal else widths[row]) for row, at in each],
+        ],
+        dtype=mx.int32,
+    )
+
+
+def turning(rope: Any, size: int) -> mx.array | None:
+    """Radians a position of each pair of a head. None: heads are turned in another way."""
+    if getattr(rope, "traditional", False) or getattr(rope, "dims", None) != size:
+        return None
+    if isinstance(rope, nn.RoPE):
+        return mx.array([rope.scale * rope.base ** (-2 * pair / size) for pair in range(size // 2)])
+    found = getattr(rope, "_freqs", None)  # wavelengths, as those that stretch each differently keep them
+    return None if found is None or hasattr(rope, "mscale") else 1.0 / found

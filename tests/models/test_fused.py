@@ -1,0 +1,201 @@
+"""A forward in few operations, its CUDA kernels run on the CPU (`cuda_on_cpu.py`). In float32, so ids must be equal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mlx.core as mx
+import pytest
+
+import cuda_on_cpu
+import tiny
+from slipstream.drafters.dflash import DFlash
+from slipstream.drafters.dspark import DSpark
+from slipstream.drafters.protocol import Wish
+from slipstream.engine.load import Precision, load_drafter
+from slipstream.models import few_rows, fused_kernels, in_place, kept
+from slipstream.models.cache import TargetCache
+from slipstream.models.host import ints
+from slipstream.models.target import Target
+from slipstream.types import Mode, Options
+from tiny_runs import decode, half, plain
+
+pytestmark = pytest.mark.skipif(cuda_on_cpu.COMPILER is None, reason="needs a C++ compiler (apt-get install g++)")
+PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
+
+
+@pytest.fixture
+def cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that is done on an NVIDIA GPU, on the CPU."""
+    monkeypatch.setattr(mx.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(mx, "default_device", lambda: mx.gpu)
+    monkeypatch.setattr(mx.fast, "cuda_kernel", cuda_on_cpu.kernel)
+    monkeypatch.setattr(few_rows, "_is_right", lambda size, dtype: False)
+    monkeypatch.setattr(few_rows, "HEAD_SIZES", (32,))
+    for name, few in (("WARPS", 2), ("THREADS", 32), ("CHOOSERS", 32)):
+        monkeypatch.setattr(fused_kernels, name, few)
+    for made in (fused_kernels._add_norm, fused_kernels._attend, fused_kernels._place, fused_kernels._choose):
+        made.cache_clear()
+
+
+def logits_after(target: Target, cache: TargetCache, tokens: list[int]) -> mx.array:
+    found = target.forward(mx.array(tokens, dtype=mx.int32), cache).logits
+    assert found is not None
+    return found
+
+
+def apart(a: mx.array, b: mx.array) -> float:
+    return mx.max(mx.abs(a - b)).item()
+
+
+@pytest.mark.parametrize("model_type", ["llama", "qwen3"])
+def test_logits_and_taps_are_the_models_own(cuda: None, model_type: str) -> None:
+    target = tiny.target(model_type=model_type)
+    assert target.is_fused
+    whole = target.forward(mx.array(PROMPT), target.make_cache(), tiny.TAPS, rows=len(PROMPT))
+    cache = target.make_cache()
+    target.forward(mx.array(PROMPT[:3]), cache, rows=0)
+    for start, end in ((3, 4), (4, 8)):
+        part = target.forward(mx.array(PROMPT[start:end]), cache, tiny.TAPS)
+        assert part.logits is not None
+        assert whole.logits is not None
+        assert apart(part.logits, whole.logits[start:end]) < 1e-4
+        for tap in tiny.TAPS:
+            assert apart(part.taps[tap], whole.taps[tap][start:end]) < 1e-4
+    assert cache.length == 8
+    assert [layer.offset for layer in cache.layers] == [8] * tiny.LAYERS
+
+
+def test_what_is_written_in_place_is_seen_by_everybody_and_changes_nobodys(cuda: None) -> None:
+    """Rewinding, forks, what is kept for other requests, and a chunk that MLX runs itself, in one history."""
+    target = tiny.target()
+    fresh = lambda tokens: logits_after(target, target.make_cache(), tokens)  # noqa: E731
+    cache = target.make_cache()
+    target.forward(mx.array(PROMPT), cache, rows=0)
+    logits_after(target, cache, [7, 8, 9])
+    rows = kept.rows(cache, 0, 10)
+    before = {name: mx.array(each) for name, each in rows.items()}
+    twin = cache.fork()
+    cache.rewind(9)
+    assert apart(logits_after(target, cache, [11, 12]), fresh([*PROMPT, 7, 11, 12])[-2:]) < 1e-4
+    assert apart(logits_after(target, twin, [13]), fresh([*PROMPT, 7, 8, 9, 13])[-1:]) < 1e-4
+    assert apart(logits_after(target, cache, [14]), fresh([*PROMPT, 7, 11, 12, 14])[-1:]) < 1e-4
+    assert all(mx.array_equal(rows[name], before[name]) for name in rows)
+    target.forward(mx.array([15, 16]), cache, rows=0)  # as a prefill does, by MLX
+    assert apart(logits_after(target, cache, [17]), fresh([*PROMPT, 7, 11, 12, 14, 15, 16, 17])[-1:]) < 1e-4
+    again = target.make_cache()
+    kept.restore(again, [rows], {}, 10)
+    assert apart(logits_after(target, again, [9]), fresh([*PROMPT, 7, 8, 9])[-1:]) < 1e-4
+
+
+def test_the_arrays_grow(cuda: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_place, "LEAST", 16)
+    target = tiny.target()
+    cache = target.make_cache()
+    tokens = [at * 7 % tiny.VOCABULARY for at in range(19)]
+    target.forward(mx.array(tokens[:14]), cache, rows=0)
+    logits_after(target, cache, tokens[14:16])
+    assert cache.buffers(0)[0][0].shape[2] == 16
+    found = logits_after(target, cache, tokens[16:])
+    assert cache.buffers(0)[0][0].shape[2] == 32
+    assert apart(found, logits_after(target, target.make_cache(), tokens)[-3:]) < 1e-4
+
+
+def test_a_packed_cache_and_a_long_one_are_left_to_the_model(cuda: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tiny.target()
+    monkeypatch.setattr("slipstream.models.fused.KEYS", 10)
+    cache = target.make_cache()
+    target.forward(mx.array(PROMPT), cache, rows=0)
+    expected = logits_after(target, target.make_cache(), [*PROMPT, 1, 2, 3, 4])[-4:]
+    assert apart(logits_after(target, cache, [1, 2]), expected[:2]) < 1e-4
+    assert apart(logits_after(target, cache, [3, 4]), expected[2:]) < 1e-4  # beyond what the kernel is for
+    packed = target.make_cache(8)
+    target.forward(mx.array(PROMPT), packed, rows=0)
+    assert apart(logits_after(target, packed, [1, 2]), expected[:2]) < 1.0
+
+
+def load(folder: Path, mode: Mode, target: Target, **config: str) -> DSpark | DFlash:
+    drafter = load_drafter(tiny.write_drafter(folder, mode, **config), target, Precision(drafter_bits=0))
+    assert isinstance(drafter, DSpark | DFlash)
+    assert drafter.is_fused
+    return drafter
+
+
+@pytest.mark.parametrize(
+    ("mode", "markov"),
+    [
+        (Mode.DSPARK, "vanilla"),
+        pytest.param(Mode.DSPARK, "gated", marks=pytest.mark.slow),
+        pytest.param(Mode.DSPARK, "rnn", marks=pytest.mark.slow),
+        pytest.param(Mode.DFLASH, "", marks=pytest.mark.slow),
+    ],
+)
+def test_drafts_are_those_of_the_layers(cuda: None, tmp_path: Path, mode: Mode, markov: str) -> None:
+    """Greedy drafts, their logits and their confidences, for one request and for two at once."""
+    target = tiny.target()
+    ours = load(tmp_path, mode, target, **({"markov": markov} if markov else {}))
+    states, expected = [], []
+    for length in (5, 8):
+        states.append(ours.begin())
+        taps = target.forward(mx.array(PROMPT[:length]), target.make_cache(), tiny.TAPS, rows=0).taps
+        ours.observe(states[-1], PROMPT[:length], taps)
+    for is_fused in (False, True):
+        found = []
+        for rows in ((0,), (1,), (0, 1)):
+            wishes = [
+                Wish(ours, states[row], 11 + row, 4, lambda logits, slot: mx.argmax(logits, axis=-1), is_fused)
+                for row in rows
+            ]
+            found += ours.propose_together(wishes)
+        expected = found if not is_fused else expected
+    for own, other in zip(found, expected, strict=True):
+        assert ints(own.tokens) == ints(other.tokens)
+        assert own.logits is not None
+        assert other.logits is not None
+        assert apart(own.logits, other.logits) < 1e-4
+        if other.confidence is not None:
+            assert own.confidence is not None
+            assert apart(own.confidence, other.confidence) < 1e-4
+
+
+def check_ids(folder: Path, mode: Mode, temperature: float, width: int, tokens: int) -> None:
+    target = tiny.target()
+    own = load(folder, mode, target)
+    options = Options(max_tokens=tokens, temperature=temperature, seed=width, max_draft=width)
+    expected = plain(target, options, PROMPT)
+    found = decode(target, (half(own, expected.tokens, len(PROMPT)),), options, PROMPT)
+    assert found.tokens == expected.tokens
+    assert found.accepted
+
+
+def test_speculative_ids_are_the_plain_ones(cuda: None, tmp_path: Path) -> None:
+    check_ids(tmp_path, Mode.DSPARK, 0.0, 3, 6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", range(1, 9))
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+@pytest.mark.parametrize("mode", [Mode.DSPARK, Mode.DFLASH])
+def test_speculative_ids_are_the_plain_ones_at_every_width(
+    cuda: None, tmp_path: Path, mode: Mode, temperature: float, width: int
+) -> None:
+    check_ids(tmp_path, mode, temperature, width, 14)
+
+
+def test_rows_that_share_a_forward_get_what_they_get_alone(cuda: None) -> None:
+    target = tiny.target()
+    prompts, more = [PROMPT[:3], PROMPT, PROMPT[2:6]], [[7], [8, 9, 10], [11, 12]]
+    alone, together = [target.make_cache() for _ in prompts], [target.make_cache() for _ in prompts]
+    for caches in (alone, together):
+        for prompt, cache in zip(prompts, caches, strict=True):
+            target.forward(mx.array(prompt), cache, rows=0)
+    for _ in range(2):
+        rows = [(mx.array(tokens), cache) for tokens, cache in zip(more, together, strict=True)]
+        for found, tokens, cache in zip(target.forward_rows(rows, tiny.TAPS), more, alone, strict=True):
+            own = target.forward(mx.array(tokens), cache, tiny.TAPS)
+            assert found.logits is not None
+            assert own.logits is not None
+            assert apart(found.logits, own.logits) < 1e-4
+            assert all(apart(found.taps[tap], own.taps[tap]) < 1e-4 for tap in tiny.TAPS)
+        together[1].rewind(together[1].length - 2)
+        alone[1].rewind(alone[1].length - 2)
