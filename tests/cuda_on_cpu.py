@@ -1,6 +1,6 @@
 """CUDA kernels of ours on the CPU: the same source, compiled by a C++ compiler, a thread for each of a block's.
 
-`mx.fast.cuda_kernel` can be replaced by `kernel` here: what it returns runs at once, in float32 and int32, and writes
+`mx.fast.cuda_kernel` can be replaced by `kernel` here: what it returns runs at once, and writes
 into the memory of its inputs where the source does.
 """
 
@@ -24,7 +24,9 @@ COMPILER = shutil.which("g++")
 
 _SHIM = r"""
 #include <barrier>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -49,10 +51,19 @@ static float __shfl_xor_sync(unsigned, float value, int other) {
   return found;
 }
 static float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+struct bfloat16 {
+  uint16_t bits;
+  bfloat16() = default;
+  explicit bfloat16(float value) {
+    const uint32_t all = std::bit_cast<uint32_t>(value);
+    bits = (all + 0x7fff + (all >> 16 & 1)) >> 16;
+  }
+  explicit operator float() const { return std::bit_cast<float>(uint32_t(bits) << 16); }
+};
 #define __device__
 #define __shared__ static
 """
-_NAMES = {mx.float32: "float", mx.int32: "int"}
+_NAMES = {mx.float32: "float", mx.bfloat16: "bfloat16", mx.int32: "int"}
 
 
 def kernel(
@@ -88,11 +99,18 @@ def kernel(
         run = _compiled(header, source, tuple(template), tuple(arguments))
         arrays = [*inputs, *outputs]
         shapes = [np.array(each.shape, dtype=np.int32) for each in arrays]
-        memory = [np.asarray(memoryview(each)) for each in arrays]
+        memory = [_memory(each) for each in arrays]
         run(*(_pointer(each) for pair in zip(memory, shapes, strict=True) for each in pair), *blocks, threads)
         return outputs
 
     return call
+
+
+def _memory(array: mx.array) -> np.ndarray:
+    """Not a copy: a kernel may write into it."""
+    shared: Any = array.view(mx.uint16) if array.dtype == mx.bfloat16 else array
+    mx.eval(shared)
+    return np.asarray(memoryview(shared))
 
 
 def _pointer(array: np.ndarray) -> ctypes.c_void_p:

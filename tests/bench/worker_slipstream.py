@@ -17,8 +17,10 @@ from typing import Any  # noqa: E402
 import mlx.core as mx  # noqa: E402
 from worker import Generated, Handler, Stopwatch, answer, serve, versions  # noqa: E402
 
+from slipstream.drafters.protocol import Wish  # noqa: E402
 from slipstream.engine.engine import MlxEngine, Pair, open_engine  # noqa: E402
 from slipstream.engine.load import Precision  # noqa: E402
+from slipstream.engine.planner import draft  # noqa: E402
 from slipstream.events import Delta, Done  # noqa: E402
 from slipstream.jobs import Job  # noqa: E402
 from slipstream.types import Mode, Options, Request, Tokens  # noqa: E402
@@ -101,9 +103,12 @@ def draft_time(engine: MlxEngine, mode: Mode, prompt_ids: Sequence[int], repeats
     drafter.observe(state, prompt_ids, made.taps)
     mx.eval(drafter.arrays(state))
 
+    def likeliest(logits: mx.array, _: int) -> mx.array:
+        return mx.argmax(logits, axis=-1)
+
     def propose() -> float:
         began = time.perf_counter()
-        proposal = drafter.propose(state, prompt_ids[-1], drafter.block, lambda logits, _: mx.argmax(logits, axis=-1))
+        (proposal,) = draft([Wish(drafter, state, prompt_ids[-1], drafter.block, likeliest, is_greedy=True)])
         mx.eval(proposal.tokens)
         return time.perf_counter() - began
 

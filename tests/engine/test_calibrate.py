@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +14,7 @@ import tiny
 import tiny_families
 from slipstream.curves import Curves
 from slipstream.drafters.dspark import DSpark
-from slipstream.drafters.network import BlockState
-from slipstream.drafters.protocol import Drafter, Draw, Proposal
+from slipstream.drafters.protocol import Drafter, Proposal, Wish
 from slipstream.engine.calibrate import Calibration, Point
 from slipstream.engine.costs import PLAIN, ROUND_MS, WAIT_MS, Costs
 from slipstream.engine.engine import MlxEngine, Pair, open_engine
@@ -263,14 +262,14 @@ def parameter_bytes(target: Target, *, without: str = "", of: str = "") -> int:
 def test_a_drafters_first_pass_is_not_timed(loaded: MlxEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """It reads the weights in: on two cores 208 ms of the built-in DSpark, where every later one took 50."""
     now, used = [0.0], set[str]()
-    propose = DSpark.propose
+    propose = DSpark.propose_together
 
-    def slow_at_first(self: DSpark, state: BlockState, last: int, limit: int, draw: Draw) -> Proposal:
+    def slow_at_first(self: DSpark, wishes: Sequence[Wish]) -> list[Proposal]:
         now[0] += 0.05 if "dspark" in used else 10.0
         used.add("dspark")
-        return propose(self, state, last, limit, draw)
+        return propose(self, wishes)
 
-    monkeypatch.setattr(DSpark, "propose", slow_at_first)
+    monkeypatch.setattr(DSpark, "propose_together", slow_at_first)
     measuring = Calibration(
         loaded.target, loaded.drafters, chunks=(32,), contexts=(64,), budget_s=0.0, clock=lambda: now[0]
     )

@@ -6,7 +6,8 @@ from mlx_lm.models.base import create_attention_mask
 from mlx_lm.models.cache import KVCache
 
 import tiny
-from slipstream.models.cache import InPlaceCache, TargetCache
+from slipstream.models.cache import TargetCache
+from slipstream.models.in_place import InPlaceCache
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 8])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import mlx.core as mx
-import mlx.nn as nn
 
 from slipstream.models import few_rows
 from slipstream.models.fused import FusedLayer, Stack, places, turning
@@ -26,7 +25,7 @@ class FusedBlock:
         self._stack = stack
         self._heads = stack.layers[0].heads
         self._kv_heads = d.kv_heads
-        self._norms = mx.stack([cast(nn.RMSNorm, layer.k_norm).weight for layer in backbone.layers])
+        self._norms = mx.stack([layer.k_norm.weight for layer in backbone.layers])
         self._is_causal = d.causal[0]
         mx.eval(self._norms)
 

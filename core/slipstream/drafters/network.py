@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Protocol
 
 import mlx.core as mx
@@ -13,10 +12,11 @@ import mlx.nn as nn
 from slipstream.drafters.backbone import Backbone, Context, backbone_weights
 from slipstream.drafters.descriptor import LOG_SNR_FEATURES, Checkpoint
 from slipstream.drafters.formats import check_pair
-from slipstream.drafters.fused import FusedBlock
 from slipstream.drafters.protocol import Draw, Proposal, Wish
 from slipstream.models import on_cpu
 from slipstream.models.families import softcap
+from slipstream.models.fused import Graphs
+from slipstream.types import Mode
 
 Picked = tuple[mx.array, mx.array, mx.array | None]
 """Tokens [requests, n], logits [requests, n, vocabulary] and confidence [requests, n]."""
@@ -70,6 +70,8 @@ class BlockDrafter(ABC):
     when the checkpoint belongs to another target.
     """
 
+    mode: Mode
+
     def __init__(self, checkpoint: Checkpoint, target: Tables, *, dtype: mx.Dtype, bits: int) -> None:
         d = checkpoint.descriptor
         check_pair(
@@ -105,7 +107,7 @@ class BlockDrafter(ABC):
         self._head = self._output_head(target)
         mx.eval(self._masks, self.backbone.parameters())
         self._fused = self.backbone.fuse_layers()
-        self._kept: dict[int, Callable[..., list[mx.array]]] = {}  # graphs of drafting, by slots
+        self._graphs = Graphs()
 
     @property
     def is_fused(self) -> bool:
@@ -129,19 +131,18 @@ class BlockDrafter(ABC):
         contexts = [wish.state.context for wish in wishes]
         fused = self._fused
         if fused is not None and all(wish.is_greedy for wish in wishes) and fused.covers(contexts, slots):
-            if count not in self._kept:
-                self._kept[count] = mx.compile(partial(self._likeliest, fused, count))
-            picked = self._kept[count](last, fused.at(contexts, slots), fused.buffers(contexts))
+            buffers = fused.buffers(contexts)
+            run = self._graphs.of(self._likeliest, count, tuple(each.shape for each in buffers[0]))
+            picked = run(last, fused.at(contexts, slots), buffers)
             tokens, logits, confidence = (*picked, None) if len(picked) == 2 else picked
         else:
             tokens, logits, confidence = self.pick(self.hidden(wishes), last, wishes)
         return proposals(wishes, tokens, logits, confidence)
 
-    def _likeliest(
-        self, fused: FusedBlock, count: int, last: mx.array, at: mx.array, buffers: list[list[mx.array]]
-    ) -> list[mx.array]:
+    def _likeliest(self, count: int, last: mx.array, at: mx.array, buffers: list[list[mx.array]]) -> list[mx.array]:
         """What greedy requests are proposed, as one graph: `pick`, without the confidence where there is none."""
-        d, rows = self.descriptor, last.shape[0]
+        d, rows, fused = self.descriptor, last.shape[0], self._fused
+        assert fused is not None
         anchors = self._anchors(last)
         masks = mx.broadcast_to(self._masks[: self._slots_for(count) - 1], (rows, self._slots_for(count) - 1, d.hidden))
         slots = mx.concatenate([anchors[:, None], masks], axis=1).reshape(-1, d.hidden)

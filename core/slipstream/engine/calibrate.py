@@ -13,7 +13,8 @@ from typing import Any
 import mlx.core as mx
 
 from slipstream.curves import Curves
-from slipstream.drafters.protocol import Drafter, KeepsRows
+from slipstream.drafters.protocol import Drafter, KeepsRows, Wish
+from slipstream.engine.planner import draft
 from slipstream.models import kept
 from slipstream.models.cache import TargetCache
 from slipstream.models.target import Target
@@ -232,7 +233,7 @@ class Calibration:
         return 1000 * (self._clock() - began)
 
     def _proposed(self, drafter: Drafter, state: Any, count: int) -> list[mx.array]:
-        proposal = drafter.propose(state, self._ids[0], count, lambda logits, _: mx.argmax(logits, axis=-1))
+        (proposal,) = draft([Wish(drafter, state, self._ids[0], count, _likeliest, is_greedy=True)])
         return [proposal.tokens] if proposal.confidence is None else [proposal.tokens, proposal.confidence]
 
     def _cache(self, context: int) -> TargetCache:
@@ -246,3 +247,7 @@ class Calibration:
             cache.rewind(context)
         else:
             del self._caches[context]  # a state that cannot go back; the next measurement makes it anew
+
+
+def _likeliest(logits: mx.array, _: int) -> mx.array:
+    return mx.argmax(logits, axis=-1)

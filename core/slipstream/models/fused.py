@@ -6,7 +6,7 @@ five of six milliseconds. Only for layers as Llama has them; `Target` compares t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -23,6 +23,7 @@ from slipstream.models.joined import Part
 
 TOKENS = 128  # of all rows together: beyond it a forward is no longer short
 KEYS = few_rows.KEYS
+GRAPHS = 400  # shapes that are kept, of a few hundred kilobytes each
 
 Call = Callable[[mx.array], mx.array]
 
@@ -51,10 +52,32 @@ class FusedLayer:
             return None
         norms, eps = None, 0.0
         if isinstance(layer, qwen3.TransformerBlock):
-            norms, eps = (attention.q_norm.weight, attention.k_norm.weight), attention.q_norm.eps
+            query_norm, key_norm = layer.self_attn.q_norm, layer.self_attn.k_norm
+            norms, eps = (query_norm.weight, key_norm.weight), query_norm.eps
         heads = Heads(attention.n_heads, freqs, mx.array([attention.scale, eps], dtype=mx.float32), norms)
         around = (layer.input_layernorm, layer.post_attention_layernorm)
         return cls(qkv, attention.o_proj, gate_up, mlp.down_proj, around, heads)
+
+
+class Graphs:
+    """Functions that MLX keeps as graphs: one for each of the shapes that they are called with."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Callable[..., list[mx.array]]] = {}
+        self._shapes: set[Hashable] = set()
+
+    def of(
+        self, function: Callable[..., list[mx.array]], first: Hashable, shapes: Hashable
+    ) -> Callable[..., list[mx.array]]:
+        """`function` with its first argument, a constant, to be called with arrays of such shapes."""
+        if (first, shapes) not in self._shapes:
+            if len(self._shapes) >= GRAPHS:  # rows of every width and capacity come together in the end
+                self._kept.clear()
+                self._shapes.clear()
+            self._shapes.add((first, shapes))
+        if first not in self._kept:
+            self._kept[first] = mx.compile(partial(function, first))
+        return self._kept[first]
 
 
 class Stack:
@@ -92,7 +115,7 @@ class Fused:
         self._embed = embed
         self._stack = stack
         self._logits = logits
-        self._kept: dict[tuple[int, ...], Callable[..., list[mx.array]]] = {}  # graphs, by taps
+        self._graphs = Graphs()
 
     @classmethod
     def of(cls, embed: Call, layers: Sequence[Any], norm: Any, logits: Call) -> Fused | None:
@@ -127,9 +150,8 @@ class Fused:
         arrays = [cache.buffers(width) for cache, width in zip(caches, widths, strict=True)]
         buffers = [[array for row in arrays for array in row[layer]] for layer in range(len(self._stack.layers))]
         wanted = tuple(taps)
-        if wanted not in self._kept:
-            self._kept[wanted] = mx.compile(partial(self._pass, wanted))
-        logits, *tapped = self._kept[wanted](tokens, at, buffers)
+        run = self._graphs.of(self._pass, wanted, (tokens.shape, *(each.shape for each in buffers[0])))
+        logits, *tapped = run(tokens, at, buffers)
         for cache, width in zip(caches, widths, strict=True):
             cache.written(width, logits)
         return logits, dict(zip(wanted, tapped, strict=True))

@@ -27,8 +27,8 @@ __device__ inline float sum_of_warp(float value) {
 }
 
 // A warp's head of queries or keys, normed if it has to be and turned to its place, in the precision that is kept.
-template <typename T, int D, int NORM>
-__device__ void turn(const T* raw, const T* weight, float eps, const float* freqs, int place, float* out) {
+template <typename T, int D, int NORM, typename W>
+__device__ void turn(const T* raw, const W* weight, float eps, const float* freqs, int place, float* out) {
   constexpr int PART = D / 32;  // of a head, that one thread has
   const int lane = threadIdx.x % 32;
   float factor = 0.0f;
@@ -192,7 +192,7 @@ PLACE = """
 # it. Tokens and embeddings of the slots before are taken over.
 CHOOSE = """
     const int row = blockIdx.x, slots = logits_shape[1], vocabulary = logits_shape[2], rank = table_shape[1];
-    const int slot = index[0], lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int slot = index[0];
     const A* own = logits + (row * slots + slot) * vocabulary;
     const T* more = bias + row * vocabulary;
     float best = -3e38f;

@@ -8,8 +8,9 @@ from typing import Any, cast
 import mlx.core as mx
 from mlx_lm.models import cache as mlx_caches
 
-from slipstream.models.cache import ROUND, InPlaceCache, QuantisedCache, TargetCache, WindowCache
+from slipstream.models.cache import ROUND, QuantisedCache, TargetCache, WindowCache
 from slipstream.models.host import ints
+from slipstream.models.in_place import InPlaceCache
 
 CAPACITY_STEP = 256  # mlx-lm's: buffers have room for a multiple of so many tokens
 
