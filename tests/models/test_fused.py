@@ -107,7 +107,7 @@ def test_the_arrays_grow(cuda: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_packed_cache_and_a_long_one_are_left_to_the_model(cuda: None, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tiny.target()
-    monkeypatch.setattr("slipstream.models.fused.KEYS", 10)
+    monkeypatch.setattr("slipstream.models.fused.KEYS", 14)
     cache = target.make_cache()
     target.forward(mx.array(PROMPT), cache, rows=0)
     expected = logits_after(target, target.make_cache(), [*PROMPT, 1, 2, 3, 4])[-4:]

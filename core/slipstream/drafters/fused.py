@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import mlx.core as mx
 
 from slipstream.models import few_rows
-from slipstream.models.fused import FusedLayer, Stack, places, turning
+from slipstream.models.fused import ROWS, TOKENS, FusedLayer, Stack, places, turning
 from slipstream.models.fused_kernels import Heads, place
 
 if TYPE_CHECKING:
     from slipstream.drafters.backbone import Backbone, Context
     from slipstream.drafters.descriptor import Descriptor
-
-TOKENS = 128  # slots of all requests together
 
 
 class FusedBlock:
@@ -55,7 +53,11 @@ class FusedBlock:
     @staticmethod
     def covers(contexts: Sequence[Context], slots: int) -> bool:
         """Whether so many slots behind each of these contexts are for it."""
-        return len(contexts) * slots <= TOKENS and all(0 < context.length <= few_rows.KEYS for context in contexts)
+        return (
+            len(contexts) <= ROWS
+            and len(contexts) * slots <= TOKENS
+            and all(0 < context.length <= few_rows.KEYS for context in contexts)
+        )
 
     def at(self, contexts: Sequence[Context], slots: int) -> mx.array:
         return places([context.length for context in contexts], [slots] * len(contexts), causal=self._is_causal)

@@ -21,8 +21,10 @@ from slipstream.models.cache import TargetCache
 from slipstream.models.fused_kernels import Heads, add_norm, attend
 from slipstream.models.joined import Part
 
-TOKENS = 128  # of all rows together: beyond it a forward is no longer short
+TOKENS = 512  # of all rows together: beyond it a forward is no longer short
+ROWS = 32  # whose caches one kernel takes
 KEYS = few_rows.KEYS
+STEP = 4  # what the tokens of several rows are filled up to a multiple of
 GRAPHS = 400  # shapes that are kept, of a few hundred kilobytes each
 
 Call = Callable[[mx.array], mx.array]
@@ -135,8 +137,13 @@ class Fused:
     @staticmethod
     def covers(caches: Sequence[TargetCache], widths: Sequence[int]) -> bool:
         """Whether rows with these caches can get so many tokens each in one pass."""
-        return sum(widths) <= TOKENS and all(
-            cache.is_in_place and 0 < cache.length <= KEYS - width for cache, width in zip(caches, widths, strict=True)
+        return (
+            sum(widths) <= TOKENS
+            and len(widths) <= ROWS
+            and all(
+                cache.is_in_place and 0 < cache.length <= KEYS - width - STEP
+                for cache, width in zip(caches, widths, strict=True)
+            )
         )
 
     def forward(
@@ -146,14 +153,21 @@ class Fused:
 
         The tokens are added to the caches.
         """
-        at = places([cache.length for cache in caches], widths)
-        arrays = [cache.buffers(width) for cache, width in zip(caches, widths, strict=True)]
+        count = sum(widths)
+        padded = list(widths)
+        if len(widths) > 1:  # rows of all widths together: fewer kinds of graph
+            padded[-1] += -count % STEP
+            tokens = mx.concatenate([tokens, mx.zeros((sum(padded) - count,), tokens.dtype)])
+        at = places([cache.length for cache in caches], padded)
+        arrays = [cache.buffers(width) for cache, width in zip(caches, padded, strict=True)]
         buffers = [[array for row in arrays for array in row[layer]] for layer in range(len(self._stack.layers))]
         wanted = tuple(taps)
         run = self._graphs.of(self._pass, wanted, (tokens.shape, *(each.shape for each in buffers[0])))
         logits, *tapped = run(tokens, at, buffers)
         for cache, width in zip(caches, widths, strict=True):
             cache.written(width, logits)
+        if tokens.shape[0] > count:
+            logits, tapped = logits[:count], [rows[:count] for rows in tapped]
         return logits, dict(zip(wanted, tapped, strict=True))
 
     def _pass(
