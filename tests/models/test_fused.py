@@ -14,6 +14,7 @@ from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.protocol import Wish
 from slipstream.engine.load import Precision, load_drafter
+from slipstream.engine.round import Decoding
 from slipstream.models import few_rows, fused_kernels, in_place, kept
 from slipstream.models.cache import TargetCache
 from slipstream.models.host import ints, number
@@ -35,6 +36,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(few_rows, "HEAD_SIZES", (32,))
     for name, few in (("WARPS", 2), ("THREADS", 32), ("CHOOSERS", 32)):
         monkeypatch.setattr(fused_kernels, name, few)
+    monkeypatch.setattr(Decoding, "_describe", lambda self: None)  # nothing is kept here, so it would be run
     for made in (fused_kernels._add_norm, fused_kernels._attend, fused_kernels._place, fused_kernels._choose):
         made.cache_clear()
 

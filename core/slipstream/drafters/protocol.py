@@ -99,6 +99,15 @@ class DraftsTogether(Protocol):
 
 
 @runtime_checkable
+class Describes(Protocol):
+    """A drafter whose first passes of each length take longer than later ones, unless they are prepared."""
+
+    def describe(self, state: Any, most: int) -> None:
+        """Prepare drafts of up to `most` tokens."""
+        ...
+
+
+@runtime_checkable
 class KeepsRows(Protocol):
     """A drafter that reads hidden states, whose own state can be kept beside the target's and put back.
 

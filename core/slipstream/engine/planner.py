@@ -10,7 +10,7 @@ import mlx.core as mx
 
 from slipstream.drafters.lookup import Lookup
 from slipstream.drafters.none import NoDrafter
-from slipstream.drafters.protocol import Drafter, DraftsTogether, Draw, KeepsRows, Proposal, Wish
+from slipstream.drafters.protocol import Describes, Drafter, DraftsTogether, Draw, KeepsRows, Proposal, Wish
 from slipstream.engine.costs import PLAIN
 from slipstream.engine.policy import Policy
 from slipstream.engine.share import Offer
@@ -91,6 +91,17 @@ class Drafters:
             for drafter, state in self._states
             if drafter.taps and isinstance(drafter, KeepsRows)
         )
+
+    def describe(self, most: int) -> None:
+        """Prepare rounds that draft up to `most` tokens."""
+        for drafter, state in self._states:
+            if isinstance(drafter, Describes):
+                drafter.describe(state, most)
+
+    @property
+    def most(self) -> int:
+        """Drafts that any network of them makes."""
+        return max((drafter.block for drafter, _ in self._states if drafter.taps), default=0)
 
     def arrays(self) -> list[Any]:
         return [array for drafter, state in self._states for array in drafter.arrays(state)]

@@ -208,8 +208,18 @@ class Decoding:
             )
             self._drafters.observe(tokens, forward.taps)
             self._first_logits = forward.logits
-            mx.eval(self._cache.state, self._drafters.arrays(), [] if forward.logits is None else forward.logits)
+            made = (self._cache.state, self._drafters.arrays(), [] if forward.logits is None else forward.logits)
+            if is_last:
+                mx.async_eval(*made)
+                self._describe()
+            mx.eval(*made)
             yield self._cache.length
+
+    def _describe(self) -> None:
+        """Prepare the rounds, while the device is busy."""
+        most = min(self._drafters.most, self._limit)
+        self._target.describe(self._cache, self.taps, 1 + most)
+        self._drafters.describe(most)
 
     def first(self) -> Step:
         """The first token of the answer, from the prefill's last row."""

@@ -68,6 +68,9 @@ class Graphs:
         self._kept: dict[Hashable, Callable[..., list[mx.array]]] = {}
         self._shapes: set[Hashable] = set()
 
+    def has(self, first: Hashable, shapes: Hashable) -> bool:
+        return (first, shapes) in self._shapes
+
     def of(
         self, function: Callable[..., list[mx.array]], first: Hashable, shapes: Hashable
     ) -> Callable[..., list[mx.array]]:
@@ -169,6 +172,15 @@ class Fused:
         if tokens.shape[0] > count:
             logits, tapped = logits[:count], [rows[:count] for rows in tapped]
         return logits, dict(zip(wanted, tapped, strict=True))
+
+    def describe(self, cache: TargetCache, taps: Sequence[int], most: int) -> None:
+        """Make the graphs of up to `most` tokens after what one cache holds, so that no round has to. Runs nothing."""
+        buffers = [list(layer) for layer in cache.buffers(most)]
+        for width in range(1, most + 1):
+            tokens, shapes = mx.zeros((width,), mx.int32), tuple(each.shape for each in buffers[0])
+            if not self._graphs.has(tuple(taps), (tokens.shape, *shapes)):
+                run = self._graphs.of(self._pass, tuple(taps), (tokens.shape, *shapes))
+                run(tokens, places([cache.length], [width]), buffers)
 
     def _pass(
         self, taps: tuple[int, ...], tokens: mx.array, at: mx.array, buffers: list[list[mx.array]]

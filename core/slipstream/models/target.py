@@ -182,6 +182,11 @@ class Target:
         logits = (last if parts is None else parts.logits(last)) if wanted else None
         return Forward(logits, {layer: rows_[0] for layer, rows_ in recorded.items()})
 
+    def describe(self, cache: TargetCache, taps: Sequence[int], most: int) -> None:
+        """Prepare rounds of up to `most` tokens after what the cache holds, where the first takes longer."""
+        if self._fused is not None and self._fused.covers([cache], [most]):
+            self._fused.describe(cache, taps, most)
+
     @property
     def packing(self) -> Packing | None:
         """How rows share a forward. None: `forward_rows` runs them one by one."""
