@@ -62,7 +62,7 @@ class Restyling(QObject):
         return self._timer.isActive()
 
     def change_sheet(self, app: QApplication, sheet: str, *, is_recoloured: bool) -> None:
-        """Another style sheet, with another palette too where `is_recoloured`. Before this returns, all that can be seen
+        """Another style sheet, and where `is_recoloured` another palette. Before this returns, all that can be seen
         follows it.
 
         Set as usual, Qt would style every widget whose rules it has read, and once more for each of its ancestors:

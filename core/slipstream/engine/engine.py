@@ -32,7 +32,7 @@ from slipstream.engine.round import GRAMMAR, Decoding
 from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady, UnsupportedModel
 from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Report, Timings
 from slipstream.jobs import Job
-from slipstream.models import buffers
+from slipstream.models import buffers, on_cpu
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
 from slipstream.store import candidate, curves, machine, memory
@@ -288,6 +288,7 @@ class MlxEngine:
             )
 
     def rest(self) -> None:
+        on_cpu.forget()
         buffers.give_back()
         if self.ledger is not None:
             self.ledger.look(soon=False)
@@ -297,6 +298,7 @@ class MlxEngine:
         self._desk.attach(None)
         if self.prompt_cache is not None:
             self.prompt_cache.close()
+        on_cpu.forget()
         release()
 
 
