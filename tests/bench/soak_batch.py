@@ -29,7 +29,8 @@ from pathlib import Path  # noqa: E402
 
 from make_models import PRECISIONS, make  # noqa: E402
 
-from slipstream.engine.engine import Pair, open_engine  # noqa: E402
+from slipstream.engine.engine import open_engine  # noqa: E402
+from slipstream.engine.pair import Pair  # noqa: E402
 from slipstream.errors import SlipstreamError  # noqa: E402
 from slipstream.events import Delta, Faulted, Finish, Ready, Status  # noqa: E402
 from slipstream.jobs import Inbox, Waiting, events_of  # noqa: E402

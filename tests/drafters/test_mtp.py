@@ -21,9 +21,9 @@ from slipstream.drafters import mtp_weights
 from slipstream.drafters.mtp import PENDING, Mtp, MtpState
 from slipstream.drafters.mtp_weights import INPUTS, LAYERS, OUTPUT, Reading
 from slipstream.engine import head_reading
-from slipstream.engine.engine import Pair, open_engine
+from slipstream.engine.engine import open_engine
 from slipstream.engine.load import Precision, load_drafter, load_target
-from slipstream.engine.pair import with_own_heads
+from slipstream.engine.pair import Pair, with_own_heads
 from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel
 from slipstream.models.host import ints
 from slipstream.models.target import Target
