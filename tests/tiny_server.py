@@ -10,7 +10,8 @@ from pathlib import Path
 
 from prompt.templates import TAGGED
 from slipstream import service
-from slipstream.engine.engine import Pair, open_engine
+from slipstream.engine.engine import open_engine
+from slipstream.engine.pair import Pair
 from slipstream.jobs import Inbox
 from slipstream.server.app import HttpServer
 from slipstream.server.backend import Backend

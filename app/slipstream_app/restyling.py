@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterable
+from functools import cache
+from typing import Protocol, cast, runtime_checkable
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication, QWidget
@@ -16,7 +16,6 @@ from shiboken6 import isValid
 
 SLICE_S = 0.008  # between two looks at events
 _LEAVING = Qt.WidgetAttribute.WA_DontShowOnScreen  # kept only until there is time to delete it
-_POLISHED, _OWN_STYLE = Qt.WidgetAttribute.WA_WState_Polished, Qt.WidgetAttribute.WA_SetStyle
 
 
 @runtime_checkable
@@ -24,6 +23,23 @@ class Coloured(Protocol):
     """A widget with colours that the palette does not give it."""
 
     def recolour(self) -> None: ...
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """A widget whose text is larger or smaller than other text, or bold."""
+
+    def resize_text(self) -> None: ...
+
+
+@cache
+def _is_coloured(kind: type[QWidget]) -> bool:  # to ask each widget costs as much as to style it
+    return issubclass(kind, Coloured)
+
+
+@cache
+def _is_sized(kind: type[QWidget]) -> bool:
+    return issubclass(kind, Sized)
 
 
 class Restyling(QObject):
@@ -35,7 +51,8 @@ class Restyling(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._waiting: deque[QWidget] = deque()  # with all that is in them
-        self._is_resized = False  # those that wait need new sizes too
+        self._is_resized = False  # those that wait need new sizes
+        self._is_recoloured = False  # and new colours
         self._around: list[QWidget] = []  # in sight, with something in them that waits
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._go_on)
@@ -44,19 +61,23 @@ class Restyling(QObject):
     def is_running(self) -> bool:
         return self._timer.isActive()
 
-    def change_sheet(self, app: QApplication, sheet: str) -> None:
-        """Another style sheet. Before this returns, all that can be seen follows it.
+    def change_sheet(self, app: QApplication, sheet: str, *, is_recoloured: bool) -> None:
+        """Another style sheet, and where `is_recoloured` another palette. Before this returns, all that can be seen
+        follows it.
 
-        Set as usual, Qt would go through every widget there is, twice: half a second with all screens open.
+        Set as usual, Qt would style every widget whose rules it has read, and once more for each of its ancestors:
+        seconds with all screens open. So what it has read goes first.
         """
-        with _overlooked(app.allWidgets()):
-            app.setStyleSheet("")  # from nothing, Qt polishes a widget once, else once for each of its ancestors
-            app.setStyleSheet(sheet)
-        self.start(is_resized=True)
+        style = app.style()
+        style.unpolish(app)  # `QStyleSheetStyle` forgets all rules here, and looks for widgets in no other place
+        style.polish(app)
+        app.setStyleSheet(sheet)
+        self.start(is_resized=True, is_recoloured=is_recoloured)
 
-    def start(self, *, is_resized: bool = False) -> None:
+    def start(self, *, is_resized: bool = False, is_recoloured: bool = True) -> None:
         """Before this returns, all that can be seen has the new colours, and its new size where `is_resized`."""
         self._is_resized = is_resized or (self._is_resized and self.is_running)
+        self._is_recoloured = is_recoloured or (self._is_recoloured and self.is_running)
         self._waiting.clear()
         # Parents first: what they pass on is not passed on twice. With what of a widget can be seen, in its own pixels.
         seen = deque((window, window.rect()) for window in QApplication.topLevelWidgets())
@@ -69,7 +90,7 @@ class Restyling(QObject):
             if sight.isEmpty():
                 self._waiting.append(widget)  # a wheel's turn away
                 continue
-            restyle(widget, is_resized=self._is_resized)
+            self._restyle(widget)
             for child in _children(widget):
                 seen.append((child, sight.translated(-child.pos()).intersected(child.rect())))
         self._waiting.extend(hidden)
@@ -85,7 +106,7 @@ class Restyling(QObject):
             self._waiting.remove(widget)
         while mine:
             widget = mine.pop()
-            restyle(widget, is_resized=self._is_resized)
+            self._restyle(widget)
             mine.extend(_children(widget))
 
     @Slot()
@@ -94,7 +115,7 @@ class Restyling(QObject):
         while self._waiting:
             widget = self._waiting.popleft()
             if isValid(widget):
-                restyle(widget, is_resized=self._is_resized)
+                self._restyle(widget)
                 self._waiting.extendleft(_children(widget))
             if time.monotonic() > until:
                 return
@@ -103,26 +124,11 @@ class Restyling(QObject):
             for widget in dict.fromkeys(self._around):
                 if isValid(widget):
                     _measure_anew(widget)  # some bars are as high as what hides in them
-        self._is_resized = False
+        self._is_resized = self._is_recoloured = False
         self._around = []
 
-
-@contextmanager
-def _overlooked(widgets: Sequence[QWidget]) -> Generator[None]:
-    """Qt takes none of these for one that it has to style, and tells none that its style is another."""
-    polished = [widget for widget in widgets if widget.testAttribute(_POLISHED)]
-    told = [widget for widget in polished if not widget.testAttribute(_OWN_STYLE)]
-    for widget in polished:
-        widget.setAttribute(_POLISHED, False)
-    for widget in told:
-        widget.setAttribute(_OWN_STYLE, True)
-    try:
-        yield
-    finally:
-        for widget in polished:
-            widget.setAttribute(_POLISHED, True)
-        for widget in told:
-            widget.setAttribute(_OWN_STYLE, False)
+    def _restyle(self, widget: QWidget) -> None:
+        restyle(widget, is_resized=self._is_resized, is_recoloured=self._is_recoloured)
 
 
 def _children(widget: QWidget) -> Iterable[QWidget]:
@@ -137,16 +143,18 @@ def _measure_anew(widget: QWidget) -> None:
     QApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
 
 
-def restyle(widget: QWidget, *, is_resized: bool = False) -> None:
+def restyle(widget: QWidget, *, is_resized: bool = False, is_recoloured: bool = True) -> None:
     """As the style sheet has it now, for the palette and the properties of now."""
-    font = widget.font()
-    style = widget.style()
-    style.unpolish(widget)
+    font, kind, style = widget.font(), type(widget), widget.style()
+    if is_recoloured:
+        style.unpolish(widget)
     style.polish(widget)
-    if widget.font() != font:  # Qt goes back to the one that the widget had when it was first polished
+    if is_resized and _is_sized(kind):
+        cast(Sized, widget).resize_text()
+    elif widget.font() != font:  # Qt goes back to the one that the widget had when it was first polished
         widget.setFont(font)
     if is_resized:
         _measure_anew(widget)
     QWidget.update(widget)  # a list has another `update`
-    if isinstance(widget, Coloured):
-        widget.recolour()
+    if is_recoloured and _is_coloured(kind):
+        cast(Coloured, widget).recolour()

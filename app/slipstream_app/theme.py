@@ -207,7 +207,7 @@ class Theme(QObject):
         if font != app.font():
             app.setFont(font)
         if has_other_sheet:
-            self.restyling.change_sheet(app, sheet)
+            self.restyling.change_sheet(app, sheet, is_recoloured=has_other_colours)
         if has_other_sizes:
             self.resized.emit()
         if has_other_colours and not has_other_sheet:

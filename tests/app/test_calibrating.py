@@ -10,7 +10,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from slipstream.engine.calibrate import Calibration
-from slipstream.engine.engine import Pair, open_engine
+from slipstream.engine.engine import open_engine
+from slipstream.engine.pair import Pair
 from slipstream.store import machine
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import PairChoice

@@ -15,7 +15,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from slipstream.engine.engine import Pair, open_engine
+from slipstream.engine.engine import open_engine
+from slipstream.engine.pair import Pair
 from slipstream.events import Report
 from slipstream.measure.verdict import Verdict
 from slipstream.service import Engine

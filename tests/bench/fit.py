@@ -114,7 +114,8 @@ def measure(folder: Path, context: int, drafters: list[Path]) -> dict[str, int]:
     """Load and answer here, and report the peak. Once in a process: the peak never goes down."""
     import mlx.core as mx
 
-    from slipstream.engine.engine import Pair, open_engine
+    from slipstream.engine.engine import open_engine
+    from slipstream.engine.pair import Pair
     from slipstream.events import Done
     from slipstream.jobs import Job
     from slipstream.store import memory

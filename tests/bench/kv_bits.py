@@ -25,9 +25,10 @@ from pathlib import Path  # noqa: E402
 import mlx.core as mx  # noqa: E402
 from cpu_attention import install  # noqa: E402
 
-from slipstream.engine.engine import MlxEngine, Pair, open_engine  # noqa: E402
+from slipstream.engine.engine import MlxEngine, open_engine  # noqa: E402
 from slipstream.engine.kept import MlxArrays  # noqa: E402
 from slipstream.engine.load import Precision, load_target, on_gpu  # noqa: E402
+from slipstream.engine.pair import Pair  # noqa: E402
 from slipstream.events import Finish  # noqa: E402
 from slipstream.jobs import Job  # noqa: E402
 from slipstream.measure.result import collect  # noqa: E402

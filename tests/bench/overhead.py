@@ -25,7 +25,8 @@ import mlx.core as mx  # noqa: E402
 
 from slipstream.engine.answer import Answer  # noqa: E402
 from slipstream.engine.decide import Chooser  # noqa: E402
-from slipstream.engine.engine import MlxEngine, Pair, open_engine  # noqa: E402
+from slipstream.engine.engine import MlxEngine, open_engine  # noqa: E402
+from slipstream.engine.pair import Pair  # noqa: E402
 from slipstream.engine.policy import Policy  # noqa: E402
 from slipstream.events import Delta  # noqa: E402
 from slipstream.jobs import Job  # noqa: E402

@@ -224,17 +224,26 @@ def _chat(studio: Studio) -> QWidget:
     return studio.window
 
 
+def _at_chat(studio: Studio) -> Any:
+    """With a chat open. Any: a ChatScreen, as each screen here."""
+    if studio.window.place != "chat":
+        _chat(studio)
+    return studio.window.screen_now
+
+
 def _drawer(studio: Studio) -> QWidget:
     """The parameters beside the chat."""
-    screen: Any = studio.window.screen_now
-    screen.drawers.toggle_parameters()
+    screen = _at_chat(studio)
+    if not screen.drawers.has_parameters:
+        screen.drawers.toggle_parameters()
     return studio.window
 
 
 def _empty(studio: Studio) -> QWidget:
     """A new chat."""
-    screen: Any = studio.window.screen_now
-    screen.drawers.toggle_parameters()
+    screen = _at_chat(studio)
+    if screen.drawers.has_parameters:
+        screen.drawers.toggle_parameters()
     screen.new_chat()
     return studio.window
 
@@ -326,7 +335,7 @@ def _telemetry(studio: Studio) -> QWidget:
 def _history(studio: Studio) -> QWidget:
     """Its last page."""
     studio.app.settings.set("general/detail", "standard")
-    screen: Any = studio.window.screen_now
+    screen = _at_server(studio)
     screen.sections.choose(2)
     return studio.window
 
@@ -363,16 +372,24 @@ def _server(studio: Studio) -> QWidget:
     return studio.window
 
 
+def _at_server(studio: Studio) -> Any:
+    """With some requests answered. Any: a ServerScreen, which is imported at its first visit."""
+    if not isinstance(studio.app.server.state, ServerOn):
+        _server(studio)
+    studio.window.go("server")
+    return studio.window.screen_now
+
+
 def _requests(studio: Studio) -> QWidget:
     """One of them chosen."""
-    screen: Any = studio.window.screen_now
+    screen = _at_server(studio)
     screen.sections.choose(1)
     screen.requests.view.selectRow(0)
     return studio.window
 
 
 def _options(studio: Studio) -> QWidget:
-    screen: Any = studio.window.screen_now
+    screen = _at_server(studio)
     screen.sections.choose(2)
     return studio.window
 

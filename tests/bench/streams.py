@@ -26,8 +26,9 @@ from pathlib import Path  # noqa: E402
 import mlx.core as mx  # noqa: E402
 from make_models import PRECISIONS, make  # noqa: E402
 
-from slipstream.engine.engine import Pair, open_engine  # noqa: E402
+from slipstream.engine.engine import open_engine  # noqa: E402
 from slipstream.engine.load import Precision  # noqa: E402
+from slipstream.engine.pair import Pair  # noqa: E402
 from slipstream.events import Delta, Done, Event, Failed, Faulted, Ready, Status  # noqa: E402
 from slipstream.jobs import Inbox, Job, events_of  # noqa: E402
 from slipstream.measure.result import Answer, collect  # noqa: E402

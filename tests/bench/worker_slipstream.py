@@ -18,8 +18,9 @@ import mlx.core as mx  # noqa: E402
 from worker import Generated, Handler, Stopwatch, answer, serve, versions  # noqa: E402
 
 from slipstream.drafters.protocol import Wish  # noqa: E402
-from slipstream.engine.engine import MlxEngine, Pair, open_engine  # noqa: E402
+from slipstream.engine.engine import MlxEngine, open_engine  # noqa: E402
 from slipstream.engine.load import Precision  # noqa: E402
+from slipstream.engine.pair import Pair  # noqa: E402
 from slipstream.engine.planner import draft  # noqa: E402
 from slipstream.events import Delta, Done  # noqa: E402
 from slipstream.jobs import Job  # noqa: E402

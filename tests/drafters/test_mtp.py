@@ -21,8 +21,9 @@ from slipstream.drafters import mtp_weights
 from slipstream.drafters.mtp import PENDING, Mtp, MtpState
 from slipstream.drafters.mtp_weights import INPUTS, LAYERS, OUTPUT, Reading
 from slipstream.engine import head_reading
-from slipstream.engine.engine import Pair, _with_own_heads, open_engine
+from slipstream.engine.engine import open_engine
 from slipstream.engine.load import Precision, load_drafter, load_target
+from slipstream.engine.pair import Pair, with_own_heads
 from slipstream.errors import ModelIncomplete, PairMismatch, UnsupportedModel
 from slipstream.models.host import ints
 from slipstream.models.target import Target
@@ -413,8 +414,8 @@ def test_a_models_own_heads_draft_without_being_named(tmp_path: Path) -> None:
     assert chosen(folder, "--drafter", "mtp", modes=(Mode.AUTO,)) == ((folder,), False)
     assert chosen(folder, "--drafter", "none", modes=(Mode.AUTO,)) == ((), False)
     assert chosen(folder, modes=(Mode.BASELINE,)) == ((), False)
-    assert _with_own_heads(Pair(folder, own_heads=True)).drafters == (folder,)
-    assert _with_own_heads(Pair(write_target(tmp_path / "other"), own_heads=True)).drafters == ()
+    assert with_own_heads(Pair(folder, own_heads=True)).drafters == (folder,)
+    assert with_own_heads(Pair(write_target(tmp_path / "other"), own_heads=True)).drafters == ()
 
 
 def test_own_heads_that_there_is_no_room_for_are_left_out(
@@ -424,9 +425,9 @@ def test_own_heads_that_there_is_no_room_for_are_left_out(
     enough = memory.fit(folder, context=memory.LEAST_CONTEXT).total
     limit = memory.Limit(enough, "free memory", enough, on_gpu=False)
     monkeypatch.setattr(memory, "limit", lambda: limit)
-    assert _with_own_heads(Pair(folder, own_heads=True)).drafters == ()
+    assert with_own_heads(Pair(folder, own_heads=True)).drafters == ()
     assert "the MTP heads of model are left out: model needs" in caplog.text
-    assert _with_own_heads(Pair(folder, own_heads=True, guard_memory=False)).drafters == (folder,)
+    assert with_own_heads(Pair(folder, own_heads=True, guard_memory=False)).drafters == (folder,)
 
 
 def test_own_heads_that_cannot_be_read_are_left_out_unless_asked_for(

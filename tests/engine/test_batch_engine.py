@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from slipstream.engine.engine import MlxEngine, Pair, open_engine
+from slipstream.engine.engine import MlxEngine, open_engine
+from slipstream.engine.pair import Pair
 from slipstream.errors import EngineFaulted, InvalidRequest
 from slipstream.events import Choice, Delta, Done, Event, Failed, Faulted, Finish, Prefill, Ready, Report, Status
 from slipstream.jobs import Inbox, Job

@@ -17,7 +17,8 @@ from slipstream.drafters.dspark import DSpark
 from slipstream.drafters.protocol import Drafter, Proposal, Wish
 from slipstream.engine.calibrate import Calibration, Point
 from slipstream.engine.costs import PLAIN, ROUND_MS, WAIT_MS, Costs
-from slipstream.engine.engine import MlxEngine, Pair, open_engine
+from slipstream.engine.engine import MlxEngine, open_engine
+from slipstream.engine.pair import Pair
 from slipstream.engine.policy import Policy
 from slipstream.errors import Unsteady
 from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from slipstream.drafters.dspark import DSpark
-from slipstream.engine.engine import MlxEngine, Pair, open_engine
+from slipstream.engine.engine import MlxEngine, open_engine
+from slipstream.engine.pair import Pair
 from slipstream.errors import ContextFull, InvalidRequest
 from slipstream.events import Delta, Done, Event, Finish, Prefill
 from slipstream.jobs import Job

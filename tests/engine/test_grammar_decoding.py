@@ -15,7 +15,8 @@ import pytest
 
 from slipstream.drafters.protocol import Proposal
 from slipstream.engine.decide import Chooser
-from slipstream.engine.engine import MlxEngine, Pair, open_engine
+from slipstream.engine.engine import MlxEngine, open_engine
+from slipstream.engine.pair import Pair
 from slipstream.engine.round import GRAMMAR
 from slipstream.errors import InvalidRequest
 from slipstream.events import Choice, Delta, Done, Finish

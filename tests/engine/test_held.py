@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from slipstream.engine import held
-from slipstream.engine.engine import MlxEngine, Pair, open_engine
+from slipstream.engine.engine import MlxEngine, open_engine
 from slipstream.engine.held import Held
+from slipstream.engine.pair import Pair
 from slipstream.events import Delta, Done, Prefill
 from slipstream.jobs import Job
 from slipstream.models import streams

@@ -9,8 +9,9 @@ import pytest
 
 import tiny_gguf
 from slipstream.engine import pieces
-from slipstream.engine.engine import Pair, open_engine
+from slipstream.engine.engine import open_engine
 from slipstream.engine.load import Precision, load_target
+from slipstream.engine.pair import Pair
 from slipstream.engine.pieces import Progress, drafter_bytes
 from slipstream.errors import SlipstreamError
 from slipstream.events import Report

@@ -18,7 +18,8 @@ from mlx_lm.models import gemma3_text, qwen3_next
 import tiny
 import tiny_families
 import tiny_mtp
-from slipstream.engine.engine import MlxEngine, Pair, open_engine
+from slipstream.engine.engine import MlxEngine, open_engine
+from slipstream.engine.pair import Pair
 from slipstream.events import Delta, Done, Finish, Miss, Prefill, Timings
 from slipstream.jobs import Job
 from slipstream.models import backend, kept

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from fakes import INFO
 from slipstream.commands.race import _watching, table
-from slipstream.engine.engine import Pair, open_engine
+from slipstream.engine.engine import open_engine
+from slipstream.engine.pair import Pair
 from slipstream.errors import InvalidRequest
 from slipstream.events import Delta, Done, Event, Failed, Finish, Margin, Prefill, Round, Timings
 from slipstream.jobs import Inbox, Job

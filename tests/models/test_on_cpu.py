@@ -138,3 +138,10 @@ def test_it_changes_no_answer(mode: Mode, width: int, temperature: float, ours: 
     for make in (lambda: (drafter,), lambda: (half(drafter, own.tokens, len(prompt)),)):
         other = decode(onto, make(), options, prompt)
         assert judge(onto, make, options, prompt, own, other).verdict is not Verdict.DIFFERENT
+
+
+def test_no_mask_stays_when_an_engine_rests() -> None:
+    on_cpu._causal(4, 8)
+    assert on_cpu._causal.cache_info().currsize == 1
+    on_cpu.forget()
+    assert on_cpu._causal.cache_info().currsize == 0

@@ -19,7 +19,7 @@ from server.requests import chat, chat_body, get, open_stream, post
 from server.test_streams import wait_for
 from slipstream.curves import Curves
 from slipstream.errors import ModelNotFound, Unsteady, WontFit
-from slipstream.events import Done, Event, Finish, Measured, Report, Timings
+from slipstream.events import Done, Empty, Event, Finish, Measured, Report, Timings
 from slipstream.jobs import Inbox, Job
 from slipstream.server import model_host
 from slipstream.server.app import HttpServer
@@ -74,7 +74,9 @@ def hosting(script: Script = SLOW, *, load_s: float = 0.0, **settings: Any) -> G
     lock = threading.Lock()
 
     def open_engine(name: str, report: Report) -> FakeEngine:
-        time.sleep(load_s)
+        for done in range(10 if load_s else 0):
+            report(done, 10)
+            time.sleep(load_s / 10)
         if name == "broken":
             raise WontFit("broken needs more memory than there is")
 
@@ -194,6 +196,30 @@ def test_a_client_that_asked_for_a_load_may_leave() -> None:
         with pytest.raises(Exception, match="timed out"):
             post(hosted.url, "/v1/chat/completions", chat_body() | {"model": "second"}, timeout=0.5)
         assert named(chat(hosted.url)) == "second", "the load went on, and nothing waits for ever"
+
+
+def test_unloading_gives_up_the_load_that_is_under_way() -> None:
+    with hosting() as hosted, ThreadPoolExecutor(1) as pool:
+        began = threading.Event()
+        release = threading.Event()
+
+        def open_slowly(name: str, report: Report) -> FakeEngine:
+            began.set()
+            while not release.wait(0.01):
+                report(1, 2)
+            return FakeEngine(SLOW, replace(INFO, name=name))
+
+        opened, hosted.host._open_engine = hosted.host._open_engine, open_slowly
+        load = pool.submit(post, hosted.url, "/admin/load", {"model": "second"})
+        assert began.wait(5)
+        assert post(hosted.url, "/admin/unload", {}).status_code == 200, "though the load would never end"
+        refused = load.result(5)
+        assert refused.status_code == 503
+        assert "load it again" in refused.text
+        assert hosted.host.loaded is None
+        assert isinstance(hosted.backend.status, Empty)
+        hosted.host._open_engine = opened
+        assert named(chat(hosted.url)) == "first", "the next request loads what was there"
 
 
 def test_idle_time_unloads_but_not_a_pinned_model() -> None:

@@ -13,7 +13,7 @@ from slipstream.errors import DiskFull
 from slipstream.store import preferences, room
 from slipstream.store.download import Download
 from slipstream.store.download_state import Failed, Finished
-from slipstream.store.hub_cache import Repository
+from slipstream.store.hub_cache import Manifest, Repository
 from slipstream.store.paths import cache_dir, data_dir
 from stub_hub import StubHub
 
@@ -87,6 +87,30 @@ def test_a_download_that_would_pass_the_limit_is_refused_before_the_first_byte(
     assert isinstance(pull("maker/Tiny"), Finished), "all of it is here, so nothing is added"
     set_limit(0)
     assert isinstance(pull("maker/Other"), Finished)
+
+
+def test_two_downloads_do_not_count_on_the_same_room(
+    stub: StubHub, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second asks when the first has room and has fetched nothing."""
+    stub.add("maker/Tiny", FILES)
+    stub.add("maker/Other", FILES)
+    set_limit(1)
+    monkeypatch.setattr(room, "taken", lambda: room.Taken(10**9 - 2 * BYTES + 1, 0))
+    others: list[object] = []
+    note = Repository.note
+
+    def meanwhile(repository: Repository, manifest: Manifest) -> None:
+        if manifest.repo == "maker/Tiny":
+            others.append(pull("maker/Other"))
+        note(repository, manifest)
+
+    monkeypatch.setattr(Repository, "note", meanwhile)
+    assert isinstance(pull("maker/Tiny"), Finished)
+    assert isinstance(others[0], Failed)
+    assert isinstance(others[0].error, DiskFull)
+    assert others[0].error.facts["free"] == BYTES - 1
+    assert isinstance(pull("maker/Other"), Finished), "nothing is promised any longer"
 
 
 def test_a_file_that_goes_while_it_is_counted_counts_nothing(

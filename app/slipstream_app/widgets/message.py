@@ -177,9 +177,14 @@ class MessageWidget(QWidget):
             self.parts[number] = Away(block, self._laid_for[0], part.height(), part.y())
             self._theme.resized.disconnect(part.refresh_theme)
             part.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)  # `Restyling` leaves it alone
-            part.hide()
             self._aside.append(part)
         return True
+
+    def hide_aside(self, top: int, bottom: int) -> None:
+        """Of what was put aside and not forgotten yet, hide what would be seen between these places."""
+        for part in self._aside:
+            if part.y() + part.height() >= top and part.y() <= bottom:
+                part.hide()
 
     def _bring_back(self, number: int) -> None:
         away = self.parts[number]

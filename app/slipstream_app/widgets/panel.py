@@ -58,8 +58,7 @@ class Words(QLabel):
         self._bold = bold
         self.setProperty("role", role)
         self.setTextFormat(Qt.TextFormat.PlainText)
-        theme.resized.connect(self.refresh_theme)
-        self.refresh_theme()
+        self.resize_text()
         self.say(text)
 
     def say(self, text: str, role: str | None = None) -> None:
@@ -75,8 +74,8 @@ class Words(QLabel):
         self._said = text
         super().setText(text)
 
-    @Slot()
-    def refresh_theme(self) -> None:
+    def resize_text(self) -> None:
+        """`Restyling` calls it when it is this label's turn."""
         self.setFont(self._theme.font(self._scale, bold=self._bold))
 
 
@@ -166,8 +165,8 @@ class Figure(QWidget):
 
     @Slot()
     def refresh_theme(self) -> None:
-        self.value.refresh_theme()
-        self.name.refresh_theme()
+        self.value.resize_text()
+        self.name.resize_text()
         name = self.name.fontMetrics().horizontalAdvance(self._longest_name)
         wide = max(self.value.fontMetrics().horizontalAdvance(self._widest), self.name.sizeHint().width(), name)
         self.setFixedWidth(wide + M)

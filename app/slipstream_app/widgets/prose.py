@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import NamedTuple, cast
 
 from PySide6.QtCore import QByteArray, QSize, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import (
@@ -28,6 +28,12 @@ from slipstream_app.theme import Theme
 _DIALECT = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 _OPENED = ("http", "https", "mailto")  # schemes that a click may open
 _HEADINGS = {1: 1.45, 2: 1.25, 3: 1.1}  # times the size of text
+
+
+class _Colours(NamedTuple):
+    code: QTextCharFormat
+    link: QTextCharFormat
+    quiet: QTextCharFormat
 
 
 class Prose(QTextBrowser):
@@ -76,7 +82,6 @@ class Prose(QTextBrowser):
         if self._is_markdown:
             document.setMarkdown(without_images(self._text), _DIALECT)
             self._dress()
-            self.recolour()
         else:
             document.setPlainText(self._text)
         self._width = -1
@@ -106,22 +111,27 @@ class Prose(QTextBrowser):
         gap = theme.px(6)
         document.setIndentWidth(theme.px(22))
         code_font = theme.code_font()
-        inline = QTextCharFormat()
-        inline.setFontFamilies([code_font.family()])
-        inline.setFontFixedPitch(True)
-        inline.setProperty(QTextFormat.Property.FontPointSize, code_font.pointSizeF())
+        colours = self._colours()
+        colours.code.setFontFamilies([code_font.family()])
+        colours.code.setFontFixedPitch(True)
+        colours.code.setProperty(QTextFormat.Property.FontPointSize, code_font.pointSizeF())
         cursor = QTextCursor(document)
         cursor.beginEditBlock()
         block = document.begin()
         while block.isValid():
             self._dress_block(block, cursor, gap)
-            for start, length, found in _pieces(block):
-                if found.fontFixedPitch():
-                    _merge(cursor, start, length, inline)
+            _colour_block(block, cursor, colours)
             block = block.next()
         cursor.endEditBlock()
         for table in _tables(document):
             self._dress_table(table)
+
+    def _colours(self) -> _Colours:
+        colours = _Colours(QTextCharFormat(), QTextCharFormat(), QTextCharFormat())
+        colours.code.setBackground(self._theme.color("raised"))
+        colours.link.setForeground(self._theme.color("accent"))
+        colours.quiet.setForeground(self._theme.color("muted"))
+        return colours
 
     def _dress_block(self, block: QTextBlock, cursor: QTextCursor, gap: int) -> None:
         kept = block.blockFormat()
@@ -150,6 +160,7 @@ class Prose(QTextBrowser):
         dress.setBorderCollapse(True)
         dress.setTopMargin(0)
         dress.setBottomMargin(self._theme.px(4))
+        dress.setBorderBrush(self._theme.color("border"))
         table.setFormat(dress)
 
     @Slot()
@@ -161,28 +172,17 @@ class Prose(QTextBrowser):
         """What has a colour of its own, in place: what is selected stays so."""
         if not self._is_markdown:
             return
-        document, theme = self.document(), self._theme
-        code, link, quiet = QTextCharFormat(), QTextCharFormat(), QTextCharFormat()
-        code.setBackground(theme.color("raised"))
-        link.setForeground(theme.color("accent"))
-        quiet.setForeground(theme.color("muted"))
+        document, colours = self.document(), self._colours()
         cursor = QTextCursor(document)
         cursor.beginEditBlock()
         block = document.begin()
         while block.isValid():
-            is_quote = bool(block.blockFormat().property(QTextFormat.Property.BlockQuoteLevel))
-            for start, length, found in _pieces(block):
-                if found.isAnchor():
-                    _merge(cursor, start, length, link)
-                elif is_quote:
-                    _merge(cursor, start, length, quiet)
-                if found.fontFixedPitch():
-                    _merge(cursor, start, length, code)
+            _colour_block(block, cursor, colours)
             block = block.next()
         cursor.endEditBlock()
         for table in _tables(document):
             dress = table.format()
-            dress.setBorderBrush(theme.color("border"))
+            dress.setBorderBrush(self._theme.color("border"))
             table.setFormat(dress)
 
     @Slot(QUrl)
@@ -200,6 +200,17 @@ class Prose(QTextBrowser):
 
     def wheelEvent(self, e: QWheelEvent) -> None:
         e.ignore()  # the transcript scrolls
+
+
+def _colour_block(block: QTextBlock, cursor: QTextCursor, colours: _Colours) -> None:
+    is_quote = bool(block.blockFormat().property(QTextFormat.Property.BlockQuoteLevel))
+    for start, length, found in _pieces(block):
+        if found.isAnchor():
+            _merge(cursor, start, length, colours.link)
+        elif is_quote:
+            _merge(cursor, start, length, colours.quiet)
+        if found.fontFixedPitch():
+            _merge(cursor, start, length, colours.code)
 
 
 def _pieces(block: QTextBlock) -> list[tuple[int, int, QTextCharFormat]]:

@@ -47,6 +47,7 @@ class Transcript(QScrollArea):
         self._reply_of: Callable[[int], Reply | None] = lambda _: None
         self._follows = True
         self._is_placing = False
+        self._is_changing = False  # all is about to be measured anew
         self._fitted = 0  # the width for which heights are known
         self._wanted: int | None = None  # a message to bring into view once the place of everything is known
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -339,6 +340,8 @@ class Transcript(QScrollArea):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        if self._is_changing:
+            return
         if self.text_width == self._fitted:  # the scroll bar came or went, or the height is another
             self._place()
         else:
@@ -360,6 +363,7 @@ class Transcript(QScrollArea):
     @Slot()
     def _on_resizing(self) -> None:
         """Long answers keep what is in sight alone, and are made whole again a little at a time."""
+        self._is_changing = True
         top = self.verticalScrollBar().value()
         for row in self._rows:
             if row.widget is not None:
@@ -370,19 +374,26 @@ class Transcript(QScrollArea):
     def _sweep(self) -> None:
         """Forget the widgets that were put aside, before what was in them is made again."""
         until = time.monotonic() + SLICE_S
+        top = self.verticalScrollBar().value()
+        for row in self._rows:
+            if row.widget is not None:
+                row.widget.hide_aside(top - row.y, top - row.y + self.viewport().height())
         if all(row.widget is None or row.widget.forget(until) for row in self._rows):
             self._sweep_timer.stop()
 
     @Slot()
     def _on_theme(self) -> None:
         """Once the messages know it too: their parts hear of it after this."""
+        self._is_changing = True
         QTimer.singleShot(0, self, self._refit_anew)
 
     def _refit_anew(self) -> None:
+        self._is_changing = False
         for row in self._rows:
             if row.widget is not None:
                 row.widget.measure_anew()
         self._refit()
+        self._sweep()
 
     def _refit(self) -> None:
         self._fitted = self.text_width

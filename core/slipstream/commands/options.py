@@ -23,7 +23,7 @@ from slipstream.store.reuse import CacheDesk
 from slipstream.types import Acceptance, CacheLimits, Mode, ModelInfo, Options
 
 if TYPE_CHECKING:  # importing it imports MLX, and that must wait
-    from slipstream.engine.engine import Pair
+    from slipstream.engine.pair import Pair
 
 DEMO_NAME = demo.NAME
 CACHE_DISK = "10GiB"
@@ -296,8 +296,8 @@ def open_pair(
 
 
 def _pair(args: argparse.Namespace, modes: tuple[Mode, ...]) -> Pair:
-    from slipstream.engine.engine import Pair
     from slipstream.engine.load import Precision
+    from slipstream.engine.pair import Pair
     from slipstream.store import local
 
     given: list[str] = args.drafter or []

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,19 +23,19 @@ from slipstream.engine.guard import Guard
 from slipstream.engine.held import Ledger
 from slipstream.engine.identity import drafter_part, target_identity
 from slipstream.engine.kept import Keeper, MlxArrays
-from slipstream.engine.load import Precision
 from slipstream.engine.pace import Pace
+from slipstream.engine.pair import Pair, check_room, with_own_heads
 from slipstream.engine.pieces import Progress
 from slipstream.engine.planner import Drafters, plan, usual
 from slipstream.engine.policy import Policy
 from slipstream.engine.round import GRAMMAR, Decoding
-from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady, UnsupportedModel, WontFit
+from slipstream.errors import ContextFull, InvalidRequest, PairMismatch, Unsteady, UnsupportedModel
 from slipstream.events import Delta, Done, Event, Finish, Measured, Prefill, Report, Timings
 from slipstream.jobs import Job
-from slipstream.models import buffers
+from slipstream.models import buffers, on_cpu
 from slipstream.models.target import Target
 from slipstream.models.tokeniser import Tokeniser
-from slipstream.store import candidate, curves, files, heads, machine, memory
+from slipstream.store import candidate, curves, machine, memory
 from slipstream.store.prompts import PromptStore
 from slipstream.store.reuse import CacheDesk, PromptCache
 from slipstream.types import Acceptance, CacheLimits, Calibrate, Mode, ModelInfo, Options, Request, Text
@@ -52,21 +51,6 @@ GPU_CHUNKS = (512, 128, 2048)
 CANCEL_MS = 150.0  # that a chunk may take where it was: longer ones read faster, and cannot be cancelled meanwhile
 SHARED_CHUNKS = 4  # in which such a piece is read while others decode together
 TICK_EVERY = 16  # rounds between handing on what is to be written to disk
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """What to load: a target folder, its drafters' folders, and how."""
-
-    target: Path
-    drafters: tuple[Path, ...] = ()
-    name: str = ""
-    precision: Precision = field(default_factory=Precision)
-    kv_bits: int = 0
-    trust_code: bool = False  # run the Python that the target's folder brings, if its config asks for it
-    guard_memory: bool = True  # refuse what this machine has no room for
-    max_batch: int = 1  # requests that share a round
-    own_heads: bool = False  # the target's MTP heads too, where it has any that can be read and there is room for them
 
 
 class MlxEngine:
@@ -304,6 +288,7 @@ class MlxEngine:
             )
 
     def rest(self) -> None:
+        on_cpu.forget()
         buffers.give_back()
         if self.ledger is not None:
             self.ledger.look(soon=False)
@@ -313,6 +298,7 @@ class MlxEngine:
         self._desk.attach(None)
         if self.prompt_cache is not None:
             self.prompt_cache.close()
+        on_cpu.forget()
         release()
 
 
@@ -332,8 +318,8 @@ def open_engine(
     read; what it raises ends the load.
     """
     began = time.monotonic()
-    pair = _with_own_heads(pair)
-    limit = _check_room(pair) if pair.guard_memory else None
+    pair = with_own_heads(pair)
+    limit = check_room(pair) if pair.guard_memory else None
     buffers.bound()
     progress = None if report is None else Progress(report, pair.drafters, pair.target)
     before = mx.get_active_memory()
@@ -395,19 +381,6 @@ def open_engine(
     )
 
 
-def _with_own_heads(pair: Pair) -> Pair:
-    if not pair.own_heads or not heads.has(pair.target):
-        return pair
-    whole = replace(pair, drafters=(*pair.drafters, pair.target))
-    if pair.guard_memory:
-        try:
-            _check_room(whole)
-        except WontFit as error:
-            logger.warning("the MTP heads of %s are left out: %s", pair.target.name, error.message)
-            return pair
-    return whole
-
-
 def _open_prompts(pair: Pair, target: Target, limits: CacheLimits | None) -> PromptCache | None:
     if limits is None or limits.is_off:
         return None
@@ -418,22 +391,3 @@ def _open_prompts(pair: Pair, target: Target, limits: CacheLimits | None) -> Pro
             Path(limits.folder), limits.disk_bytes, str(pair.target.resolve()), identity, limits.ram_bytes
         )
     return PromptCache(MlxArrays(), limits.ram_bytes, store)
-
-
-def _check_room(pair: Pair) -> memory.Limit:
-    """What this machine can give. Raises WontFit when it is too little for the pair with a short context."""
-    drafters = [path for path in pair.drafters if not path.is_file()]  # a GGUF is small, and read as it is
-    for folder in (pair.target, *drafters):
-        files.check(folder)
-    limit = memory.limit()
-    half = pair.precision.dtype in ("float16", "bfloat16")
-    found = memory.fit(
-        pair.target,
-        tuple(drafters),
-        context=memory.LEAST_CONTEXT,
-        kv_bits=pair.kv_bits,
-        cpu_bytes=2 if half else 4,
-        against=limit,
-    )
-    found.check(pair.name or pair.target.name)
-    return limit

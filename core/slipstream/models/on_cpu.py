@@ -165,6 +165,11 @@ def _causal(rows: int, keys: int) -> mx.array:
     return added
 
 
+def forget() -> None:
+    """Let go of the mask of the last pass, up to 32 MB: on the thread that made it, when its engine rests or closes."""
+    _causal.cache_clear()
+
+
 Call = Callable[..., Any]
 
 

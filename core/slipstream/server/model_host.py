@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipstream import service
+from slipstream.errors import Closed
 from slipstream.events import Empty, Faulted, Ready, Report, Status
 from slipstream.jobs import DEFAULT_LIMIT, Inbox
 from slipstream.server.backend import Backend
@@ -153,7 +154,11 @@ class ModelHost:
         await self.load(self._default)
 
     async def unload(self) -> None:
-        """Free the model once no answer is under way; the next request loads it again."""
+        """Free the model once no answer is under way; the next request loads it again. One that is being loaded is
+        given up: who asked for it gets Closed.
+        """
+        if self._life is not None:
+            self._life.give_up()
         await self._undisturbed(self._replace(None))
 
     async def restart(self) -> None:
@@ -190,7 +195,8 @@ class ModelHost:
         status = await settled
         if isinstance(status, Faulted):
             await self._end(ENGINE_END_S)
-            self._backend.note(status)
+            if not life.is_given_up:
+                self._backend.note(status)
             raise status.error
         self._wanted = name
         self._start_timer()
@@ -249,6 +255,7 @@ class _Life:
     """One loaded model, from its loading to its end."""
 
     thread: threading.Thread | None = None
+    is_given_up = False  # before it was loaded
 
     def __init__(self, name: str, inbox: Inbox, backend: Backend, settled: asyncio.Future[Status]) -> None:
         self.name = name
@@ -272,6 +279,13 @@ class _Life:
     def _settle(self, status: Status) -> None:
         if not self._settled.done():
             self._settled.set_result(status)
+
+    def give_up(self) -> None:
+        """On the loop. Nothing where it is loaded already."""
+        if not self._settled.done():
+            self.is_given_up = True
+            self.end()
+            self._settle(Faulted(Closed(f"{self.name} was unloaded while it was being loaded; load it again")))
 
     def end(self) -> None:
         self._is_over = True

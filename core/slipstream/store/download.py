@@ -43,6 +43,10 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+# Downloads of this process that have room and are still to fill it: another may not count on the same bytes.
+_promised: list[Download] = []
+_promising = threading.Lock()
+
 SPARE = 1.1  # room that must be free, as a multiple of what is still to come
 FIRST = ("config.json", "tokenizer_config.json", "tokenizer.json")  # they say whether the rest can be used
 _SPEED_WINDOW_S = 5.0
@@ -104,6 +108,10 @@ class Download:
             state = Failed(error, self._progress())
         except OSError as error:
             state = Failed(_disk_error(error), self._progress())
+        finally:
+            with _promising:
+                if self in _promised:
+                    _promised.remove(self)
         if isinstance(state, Failed):
             logger.info("download of %s failed: %s", self.repo, state.error.message)
         self.is_over = True
@@ -115,7 +123,9 @@ class Download:
         manifest = self._manifest()
         self._files, self._commit = manifest.files, manifest.commit
         self._done = {file.name: self._repository.done(file) for file in manifest.files}
-        self._check_room(manifest)
+        with _promising:
+            self._check_room(manifest, sum(other.to_come for other in _promised if other.repo != self.repo))
+            _promised.append(self)
         self._repository.note(manifest)
         first = [file for file in manifest.files if file.name in FIRST]
         self._fetch_all(first)
@@ -139,12 +149,19 @@ class Download:
             raise FormatRefused(f"{remote.revision!r} is no revision that can be stored; give a branch or a commit")
         return Manifest(remote.repo, remote.revision, remote.commit, remote.files)
 
-    def _check_room(self, manifest: Manifest) -> None:
-        missing = sum(file.size - self._done[file.name] for file in manifest.files)
+    @property
+    def to_come(self) -> int:
+        """Bytes that are not on the disk yet."""
+        with self._lock:
+            return sum(file.size - self._done[file.name] for file in self._files)
+
+    def _check_room(self, manifest: Manifest, promised: int) -> None:
+        """`promised`: bytes that are for downloads under way."""
+        missing = self.to_come
         place = root()
         while not place.exists():
             place = place.parent
-        free = shutil.disk_usage(place).free
+        free = max(0, shutil.disk_usage(place).free - int(promised * SPARE))
         if missing * SPARE > free:
             raise DiskFull(
                 f"{self.repo} needs {words(missing * SPARE)} on the disk and {words(free)} are free; "
@@ -154,9 +171,9 @@ class Download:
                 folder=str(root()),
             )
         limit = preferences.read().models_limit
-        if missing and limit is not None and missing + (used := room.taken().bytes) > limit:
+        if missing and limit is not None and missing + (used := room.taken().bytes + promised) > limit:
             raise DiskFull(
-                f"{self.repo} needs {words(missing)}; with what is here already models would take "
+                f"{self.repo} needs {words(missing)}; with what is here and on its way models would take "
                 f"{words(missing + used)}, and the limit in Settings › Models is {words(limit)}; make room there, "
                 "or raise the limit",
                 needed=missing,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -45,6 +43,9 @@ class Release:
 
 def newest(channel: Channel = Channel.STABLE, feed: str = "") -> Release | None:
     """None when nothing was released yet. Raises Unreachable."""
+    import urllib.error  # 25 ms, which the start of the app does not have
+    import urllib.request
+
     asked = feed or _FEEDS[channel]
     request = urllib.request.Request(asked, headers={"User-Agent": AGENT, "Accept": "application/vnd.github+json"})
     try:
