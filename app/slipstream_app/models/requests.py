@@ -46,6 +46,10 @@ class RequestTable(QAbstractTableModel):
     def records(self) -> Sequence[RequestRecord]:
         return tuple(self._records)
 
+    def clients_since(self, at_s: float) -> int:
+        """How many different ones had something generated that began or ended after this wall clock's time."""
+        return len({one.client for one in self._records if one.jobs and one.at_s + (one.seconds or 0) >= at_s})
+
     @Slot(object)
     def take(self, record: RequestRecord) -> None:
         for row, known in enumerate(self._records):

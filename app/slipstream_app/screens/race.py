@@ -12,17 +12,19 @@ from PySide6.QtGui import QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QGridLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
-from slipstream.events import Loading, Status
+from slipstream.events import Empty, Loading, Status
 from slipstream.measure import left, report
 from slipstream.store import machine
 from slipstream.types import Mode
-from slipstream_app.bridge.pair import BUILT_IN
+from slipstream_app.bridge.watched import CLIENT
 from slipstream_app.models.conditions import Conditions
 from slipstream_app.models.conditions import read as read_conditions
 from slipstream_app.models.race import RacePlan, RaceResult, RaceRunner, Replay
+from slipstream_app.models.race_marks import Cause, Mark
 from slipstream_app.models.race_player import RacePlayer
 from slipstream_app.models.work import Work
 from slipstream_app.screens.base import AppContext, Screen
+from slipstream_app.screens.race_gate import Beside, RaceGate
 from slipstream_app.theme import L, M
 from slipstream_app.widgets.announcing import announce
 from slipstream_app.widgets.banner import Banner, Kind
@@ -43,12 +45,11 @@ class RaceScreen(Screen):
     def __init__(self, app: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(app, parent)
         self.result: RaceResult | None = None
-        self._marks: list[str] = []
+        self._marks: list[Mark] = []
         self._others = 0  # requests that were not the race's while it ran
         self._outcome = ""  # of the race that ended without a verdict
-        self._is_on_battery = False
         self._work = Work(self)
-        self._may_disturb = False  # the user wants it although clients are connected
+        self._is_paused = False  # whether clients wait while it runs
         self.cards: dict[Mode, RaceArm] = {}
         self.runner = RaceRunner(lambda job: app.session.put(job, "race"), self)
         self.runner.progressed.connect(self._on_progress)
@@ -66,6 +67,9 @@ class RaceScreen(Screen):
         self.setup.arms_changed.connect(self._on_arm)
         self.setup.start_asked.connect(self.toggle)
         self.notice = Notice(app.theme)
+        self.gate = RaceGate(app, self.setup, self.notice, self)
+        self.gate.chosen.connect(self.toggle)
+        self.gate.stale.connect(self._tend)
         self.verdict = RaceVerdict(app.theme)
         self.verdict.replay_asked.connect(self.play)
         self.verdict.copy_asked.connect(self._on_copy)
@@ -76,6 +80,8 @@ class RaceScreen(Screen):
         app.bus.status_changed.connect(self._on_status)
         app.bus.opened.connect(self._on_opened)
         app.bus.server_changed.connect(self._tend)
+        app.bus.pause_changed.connect(self._on_pause)
+        app.requests.changed.connect(self._on_progress)
         self._offer_arms()
 
     @property
@@ -152,41 +158,8 @@ class RaceScreen(Screen):
             self._show_progress()
         else:
             self.notice.hide_progress()
-        self.setup.start.setEnabled(is_running or self._can_start())
+        self.setup.start.setEnabled(is_running or self.gate.is_open(self._outcome))
         self.commands_changed.emit()
-
-    def _can_start(self) -> bool:
-        """And says why not, with what to do about it."""
-        app, info, clients = self.app, self.app.session.info, self.app.server.clients
-        if info is None and isinstance(app.session.status, Loading):
-            self.notice.say(self.tr("The model is loading."))
-        elif info is None:
-            load = Remedy(self.tr("Load the built-in pair"), lambda: app.session.load(BUILT_IN))
-            choose = Remedy(self.tr("Choose a pair…"), lambda: app.navigator.go("models"))
-            self.notice.say(self.tr("No model is loaded."), load, choose)
-        elif len(self.setup.arms) < 2:
-            words = self.tr("A race needs two arms: choose one beside plain.")
-            if not info.drafters:
-                words = self.tr("This pair has no drafter. Lookup can race against plain, or get a drafter for it.")
-            self.notice.say(words, Remedy(self.tr("Get a drafter…"), lambda: app.navigator.go("models")))
-        elif clients and not self._may_disturb:
-            self.notice.say(
-                self.tr("%n client(s) are being answered: results would be disturbed.", "", clients),
-                Remedy(self.tr("Stop the server"), app.server.stop),
-                Remedy(self.tr("Run anyway (marked)"), self._run_anyway),
-            )
-        elif self.setup.lacks_words:
-            self.notice.say(self.tr("Write what every arm is to be asked."))
-        else:
-            battery = self.tr("On battery: speeds may be lower, and the report will say so.")
-            self.notice.say(self._outcome or (battery if self._is_on_battery else ""))
-            return True
-        return False
-
-    def _run_anyway(self) -> None:
-        self._may_disturb = True
-        self._tend()
-        self.toggle()
 
     # Running.
 
@@ -206,14 +179,16 @@ class RaceScreen(Screen):
         self.verdict.hide()
         self._marks = []
         self._others = 0
-        if clients := self.app.server.clients:
-            connected = "1 client was" if clients == 1 else f"{clients} clients were"
-            self._marks.append(f"{connected} connected")  # the report is in English
+        self._is_paused = self.gate.beside is Beside.PAUSE
+        if not self._is_paused and (clients := self.gate.clients):
+            self._marks.append(Mark(Cause.CLIENTS, clients))
         if (state := machine.busy()) is not None:  # heat and power are looked at while it runs
-            self._marks.append(f"this machine was {state} when the race began")
+            self._marks.append(Mark(Cause.BUSY, detail=state))
         for card in self.cards.values():
             card.clear()
-        self.runner.start(self.plan(), info)
+        # The race's own thread lets the clients go on: nothing that befalls the window can leave them waiting.
+        go_on = self.app.session.pause_clients() if self._is_paused else _nothing
+        self.runner.start(self.plan(), info, go_on)
         self._tend()
 
     def plan(self) -> RacePlan:
@@ -221,11 +196,20 @@ class RaceScreen(Screen):
 
     @Slot(int, str, object)
     def _on_opened(self, job: int, source: str, request: object) -> None:
-        if self.runner.is_running and source != "race":
+        waits = self._is_paused and source == CLIENT
+        if self.runner.is_measuring and source != "race" and not waits:
             self._others += 1
 
     @Slot()
-    def _on_progress(self) -> None:
+    def _on_pause(self) -> None:
+        """Somebody may have let the clients go on before the end."""
+        if self._is_paused and self.runner.is_measuring and not self.app.session.are_clients_paused:
+            self._is_paused = False
+            self._marks.append(Mark(Cause.RESUMED))
+        self._on_progress()
+
+    @Slot()
+    def _on_progress(self, *_: object) -> None:
         if self.isVisible() and not self._paint.isActive():
             self._paint.start()
 
@@ -241,10 +225,21 @@ class RaceScreen(Screen):
             words = self.tr("{0}, about {1} left").format(words, left.words(left_s))
         if runner.done == runner.total:
             words = self.tr("Comparing what they said…")
-        self.notice.say(words)
+        self.notice.say(*self._beside_clients(words))
         self.notice.show_progress(runner.done, runner.total)
         for arm in runner.arms:
             self.cards[arm.mode].show_progress(arm)
+
+    def _beside_clients(self, words: str) -> tuple[str] | tuple[str, Remedy]:
+        """`words`, and that clients wait, if they do, with how to end that."""
+        session = self.app.session
+        if not (self._is_paused and self.runner.is_measuring):
+            return (words,)
+        answering = self.app.server.clients - session.paused_requests
+        if self.runner.done == 0 and answering > 0 and all(arm.run == 0 for arm in self.runner.arms):
+            words = self.tr("It begins when %n answer(s) to clients have ended.", "", answering)
+        paused = self.tr("Clients are paused: %n of their requests wait.", "", session.paused_requests)
+        return f"{words}\n{paused}", Remedy(self.tr("Let them go on"), session.resume_clients)
 
     @Slot(object)
     def _on_failed(self, error: SlipstreamError) -> None:
@@ -256,7 +251,7 @@ class RaceScreen(Screen):
 
     def _end_without_verdict(self, words: str) -> None:
         self._paint.stop()
-        self._may_disturb = False
+        self.gate.beside = Beside.ASK
         self._outcome = words
         announce(self.notice, words)
         self._tend()
@@ -266,9 +261,9 @@ class RaceScreen(Screen):
     @Slot(object)
     def _on_finished(self, result: RaceResult) -> None:
         self._paint.stop()
-        self._may_disturb = False
+        self.gate.beside = Beside.ASK
         if self._others:
-            self._marks.append(f"{self._others} other requests ran during the race")
+            self._marks.append(Mark(Cause.OTHERS, self._others))
         marks = (*self._marks, *result.disturbances)
         self.result = result = replace(result, plan=replace(result.plan, marks=marks))
         self.player.replay = Replay(result.last_trial)
@@ -318,7 +313,7 @@ class RaceScreen(Screen):
     def report_text(self, *, as_json: bool) -> str:
         assert self.result is not None
         plan, write = self.result.plan, report.as_json_text if as_json else report.as_markdown
-        return write(self.result.race, self.result.info, plan.options, plan.marks)
+        return write(self.result.race, self.result.info, plan.options, [one.english for one in plan.marks])
 
     @Slot()
     def _on_copy(self) -> None:
@@ -361,6 +356,8 @@ class RaceScreen(Screen):
 
     @Slot(object)
     def _on_status(self, status: Status) -> None:
+        if isinstance(status, Loading | Empty) and self.runner.is_running:
+            self.runner.stop()  # the next run would be another pair's
         self._offer_arms()
 
     @Slot()
@@ -384,18 +381,24 @@ class RaceScreen(Screen):
         self._work.do(read_conditions, self._on_conditions, lambda _: None, "slipstream-conditions")
 
     def _on_conditions(self, found: Conditions) -> None:
-        self._is_on_battery = found.on_battery
-        self._tend()
+        self.setup.show_power(found)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self.player.stop()
-        self._paint.stop()
+        self._stop_timers()
 
     def left(self) -> None:
+        self._stop_timers()
+
+    def _stop_timers(self) -> None:
         self.player.stop()
         self._paint.stop()
+        self.gate.rest()
 
     def closing(self) -> None:
-        self.player.stop()
+        self._stop_timers()
         self.runner.close()
+
+
+def _nothing() -> None:
+    pass

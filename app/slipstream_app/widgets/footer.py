@@ -53,6 +53,7 @@ class Footer(QWidget):
 
     @property
     def share(self) -> str:
+        """Of drafts that were kept; while clients are paused, that they are."""
         return self._share
 
     def word(self) -> str:
@@ -72,6 +73,8 @@ class Footer(QWidget):
         share = self._telemetry.figures().accepted_share
         self._speed = "" if tps is None else self.tr("{0} tok/s").format(f"{tps:.1f}")
         self._share = "" if share is None else self.tr("{0} % accepted").format(round(100 * share))
+        if self._activity.are_clients_paused:
+            self._share = self.tr("Clients paused")
         lines = [self.word(), *(words for words in (self._speed, self._share) if words)]
         self.setAccessibleDescription(", ".join(lines))
         self.setToolTip("\n".join(lines))

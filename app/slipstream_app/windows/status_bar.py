@@ -81,9 +81,14 @@ class StatusBar(QStatusBar):
     def _fix_widths(self) -> None:
         """Of what changes while somebody looks: nothing beside it may jitter."""
         widest = self.tr("{0} of {1}").format("000.0 GB", "000.0 GB")
-        for label, words in ((self.memory, widest), (self.clients, self.tr("%n client(s)", "", 88))):
+        for label, words in ((self.memory, widest), (self.clients, self._clients_words(88))):
             label.setMinimumWidth(label.fontMetrics().horizontalAdvance(words) + 2 * S)
             label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+
+    def _clients_words(self, count: int) -> str:
+        if self._activity.are_clients_paused:
+            return self.tr("%n client(s), paused", "", count)
+        return self.tr("%n client(s)", "", count)
 
     @Slot()
     def refresh(self) -> None:
@@ -93,7 +98,8 @@ class StatusBar(QStatusBar):
         words = self.tr("{0} of {1}").format(held, size_text(self._limit)) if self._limit else held
         self.memory.setText(words)
         clients = self._server.clients
-        self.clients.setText(self.tr("%n client(s)", "", clients))
+        self.clients.setText(self._clients_words(clients))
+        set_role(self.clients, "warn" if self._activity.are_clients_paused else "muted")
         self.clients.setVisible(isinstance(self._server.state, ServerOn))
         self._ask_heat()
 
