@@ -1274,6 +1274,10 @@
         <source>Crashed</source>
         <translation>Abgestürzt</translation>
     </message>
+    <message>
+        <source>Clients paused</source>
+        <translation>Programme angehalten</translation>
+    </message>
 </context>
 <context>
     <name>KeepChoice</name>
@@ -2530,15 +2534,7 @@
     </message>
 </context>
 <context>
-    <name>RaceScreen</name>
-    <message>
-        <source>Race</source>
-        <translation>Rennen</translation>
-    </message>
-    <message>
-        <source>Save the report</source>
-        <translation>Bericht sichern</translation>
-    </message>
+    <name>RaceGate</name>
     <message>
         <source>The model is loading.</source>
         <translation>Das Modell wird geladen.</translation>
@@ -2568,15 +2564,15 @@
         <translation>Entwurfsmodell holen …</translation>
     </message>
     <message numerus="yes">
-        <source>%n client(s) are being answered: results would be disturbed.</source>
+        <source>%n client(s) are connected: results would be disturbed.</source>
         <translation>
-            <numerusform>Ein Client wird gerade bedient: Das würde die Ergebnisse stören.</numerusform>
-            <numerusform>%n Clients werden gerade bedient: Das würde die Ergebnisse stören.</numerusform>
+            <numerusform>%n Programm ist verbunden: Das würde die Ergebnisse stören.</numerusform>
+            <numerusform>%n Programme sind verbunden: Das würde die Ergebnisse stören.</numerusform>
         </translation>
     </message>
     <message>
-        <source>Stop the server</source>
-        <translation>Server anhalten</translation>
+        <source>Pause clients</source>
+        <translation>Programme anhalten</translation>
     </message>
     <message>
         <source>Run anyway (marked)</source>
@@ -2586,9 +2582,16 @@
         <source>Write what every arm is to be asked.</source>
         <translation>Schreibe, was alle gefragt werden sollen.</translation>
     </message>
+</context>
+<context>
+    <name>RaceScreen</name>
     <message>
-        <source>On battery: speeds may be lower, and the report will say so.</source>
-        <translation>Im Batteriebetrieb: Es kann langsamer sein, und der Bericht vermerkt es.</translation>
+        <source>Race</source>
+        <translation>Rennen</translation>
+    </message>
+    <message>
+        <source>Save the report</source>
+        <translation>Bericht sichern</translation>
     </message>
     <message>
         <source>warm-up</source>
@@ -2641,6 +2644,24 @@
     <message>
         <source>Race finished: {0}</source>
         <translation>Das Rennen ist beendet: {0}</translation>
+    </message>
+    <message numerus="yes">
+        <source>It begins when %n answer(s) to clients have ended.</source>
+        <translation>
+            <numerusform>Es beginnt, sobald %n Antwort an ein Programm zu Ende ist.</numerusform>
+            <numerusform>Es beginnt, sobald %n Antworten an Programme zu Ende sind.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Clients are paused: %n of their requests wait.</source>
+        <translation>
+            <numerusform>Programme sind angehalten: %n ihrer Anfragen wartet.</numerusform>
+            <numerusform>Programme sind angehalten: %n ihrer Anfragen warten.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Let them go on</source>
+        <translation>Weiterlaufen lassen</translation>
     </message>
 </context>
 <context>
@@ -2733,6 +2754,14 @@
         <source>Stop</source>
         <translation>Anhalten</translation>
     </message>
+    <message>
+        <source>⚠ Low power mode: speeds are lower, and the report will say so.</source>
+        <translation>⚠ Stromsparmodus: Es geht langsamer, und der Bericht vermerkt es.</translation>
+    </message>
+    <message>
+        <source>⚠ On battery: speeds may be lower, and the report will say so.</source>
+        <translation>⚠ Akkubetrieb: Es geht vielleicht langsamer, und der Bericht vermerkt es.</translation>
+    </message>
 </context>
 <context>
     <name>RaceVerdict</name>
@@ -2805,6 +2834,47 @@
         <translation>
             <numerusform>Gleiche Ausgabe, %n Token, {0} von {0} Vergleichen</numerusform>
             <numerusform>Gleiche Ausgabe, %n Tokens, {0} von {0} Vergleichen</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n client(s) were connected</source>
+        <translation>
+            <numerusform>%n Programm war verbunden</numerusform>
+            <numerusform>%n Programme waren verbunden</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>clients that were paused were let go on before its end</source>
+        <translation>angehaltene Programme durften vor seinem Ende weiterlaufen</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n other request(s) ran during the race</source>
+        <translation>
+            <numerusform>%n andere Anfrage lief während des Rennens</numerusform>
+            <numerusform>%n andere Anfragen liefen während des Rennens</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>this machine was {0} when the race began</source>
+        <translation>dieser Rechner war ausgelastet, als das Rennen begann: {0}</translation>
+    </message>
+    <message>
+        <source>this machine ran on its battery</source>
+        <translation>dieser Rechner lief im Akkubetrieb</translation>
+    </message>
+    <message>
+        <source>this machine was in its low power mode</source>
+        <translation>dieser Rechner war im Stromsparmodus</translation>
+    </message>
+    <message>
+        <source>this machine was hot</source>
+        <translation>dieser Rechner war heiß</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n run(s) were repeated, as heat or power changed meanwhile</source>
+        <translation>
+            <numerusform>%n Lauf wurde wiederholt, weil sich Wärme oder Stromversorgung änderten</numerusform>
+            <numerusform>%n Läufe wurden wiederholt, weil sich Wärme oder Stromversorgung änderten</numerusform>
         </translation>
     </message>
 </context>
@@ -3386,6 +3456,21 @@
     <message>
         <source>No model is loaded: the first request loads {0}.</source>
         <translation>Kein Modell ist geladen: die erste Anfrage lädt {0}.</translation>
+    </message>
+    <message>
+        <source>Let them go on</source>
+        <translation>Weiterlaufen lassen</translation>
+    </message>
+    <message>
+        <source>The race goes on beside them, and is marked.</source>
+        <translation>Das Rennen läuft neben ihnen weiter und bekommt einen Vermerk.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Clients are paused by the race: %n request(s) wait.</source>
+        <translation>
+            <numerusform>Das Rennen hält Programme an: %n Anfrage wartet.</numerusform>
+            <numerusform>Das Rennen hält Programme an: %n Anfragen warten.</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -4466,6 +4551,13 @@
     <message>
         <source>Engine crashed</source>
         <translation>Engine abgestürzt</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n client(s), paused</source>
+        <translation>
+            <numerusform>%n Programm, angehalten</numerusform>
+            <numerusform>%n Programme, angehalten</numerusform>
+        </translation>
     </message>
 </context>
 <context>

@@ -157,12 +157,29 @@
     </message>
 </context>
 <context>
+    <name>RaceGate</name>
+    <message numerus="yes">
+        <source>%n client(s) are connected: results would be disturbed.</source>
+        <translation>
+            <numerusform>%n client is connected: results would be disturbed.</numerusform>
+            <numerusform>%n clients are connected: results would be disturbed.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>RaceScreen</name>
     <message numerus="yes">
-        <source>%n client(s) are being answered: results would be disturbed.</source>
+        <source>It begins when %n answer(s) to clients have ended.</source>
         <translation>
-            <numerusform>A client is being answered: results would be disturbed.</numerusform>
-            <numerusform>%n clients are being answered: results would be disturbed.</numerusform>
+            <numerusform>It begins when %n answer to a client has ended.</numerusform>
+            <numerusform>It begins when %n answers to clients have ended.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Clients are paused: %n of their requests wait.</source>
+        <translation>
+            <numerusform>Clients are paused: %n of their requests waits.</numerusform>
+            <numerusform>Clients are paused: %n of their requests wait.</numerusform>
         </translation>
     </message>
 </context>
@@ -173,6 +190,27 @@
         <translation>
             <numerusform>Identical output, %n token, {0} of {0} comparisons</numerusform>
             <numerusform>Identical output, %n tokens, {0} of {0} comparisons</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n client(s) were connected</source>
+        <translation>
+            <numerusform>%n client was connected</numerusform>
+            <numerusform>%n clients were connected</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n other request(s) ran during the race</source>
+        <translation>
+            <numerusform>%n other request ran during the race</numerusform>
+            <numerusform>%n other requests ran during the race</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n run(s) were repeated, as heat or power changed meanwhile</source>
+        <translation>
+            <numerusform>%n run was repeated, as heat or power changed meanwhile</numerusform>
+            <numerusform>%n runs were repeated, as heat or power changed meanwhile</numerusform>
         </translation>
     </message>
 </context>
@@ -228,6 +266,16 @@
     </message>
 </context>
 <context>
+    <name>ServerScreen</name>
+    <message numerus="yes">
+        <source>Clients are paused by the race: %n request(s) wait.</source>
+        <translation>
+            <numerusform>Clients are paused by the race: %n request waits.</numerusform>
+            <numerusform>Clients are paused by the race: %n requests wait.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>Shell</name>
     <message numerus="yes">
         <source>%n clients are using the server. Quit anyway?</source>
@@ -261,6 +309,13 @@
         <translation>
             <numerusform>%n client</numerusform>
             <numerusform>%n clients</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n client(s), paused</source>
+        <translation>
+            <numerusform>%n client, paused</numerusform>
+            <numerusform>%n clients, paused</numerusform>
         </translation>
     </message>
 </context>

@@ -71,6 +71,7 @@ class StatusBar(QStatusBar):
         session.bus.status_changed.connect(self._on_activity)
         activity.changed.connect(self._on_activity)
         session.bus.server_changed.connect(self._on_server)
+        session.bus.pause_changed.connect(self._on_pause)
         self._on_activity()
         self._on_server(server.state)
 
@@ -132,6 +133,11 @@ class StatusBar(QStatusBar):
                 words = self.tr("Server off")
         self.serving.setText(words)
         self._tend()
+
+    @Slot()
+    def _on_pause(self, *_: object) -> None:
+        if self.isVisible():
+            self.refresh()
 
     # When to ask.
 
