@@ -460,10 +460,10 @@
         <translation>{0} und {1}</translation>
     </message>
     <message numerus="yes">
-        <source>✓ Identical, %n token(s)</source>
+        <source>✓ Identical, %Ln token(s)</source>
         <translation>
-            <numerusform>✓ Gleich, %n Token</numerusform>
-            <numerusform>✓ Gleich, %n Tokens</numerusform>
+            <numerusform>✓ Gleich, %Ln Token</numerusform>
+            <numerusform>✓ Gleich, %Ln Tokens</numerusform>
         </translation>
     </message>
     <message>
@@ -491,10 +491,10 @@
         <translation>Das ist ein Fehler. Bitte melden. Geprüft {0}</translation>
     </message>
     <message numerus="yes">
-        <source>Verifying, {0} of %n token(s)</source>
+        <source>Verifying, {0} of %Ln token(s)</source>
         <translation>
-            <numerusform>Prüft, {0} von %n Token</numerusform>
-            <numerusform>Prüft, {0} von %n Token</numerusform>
+            <numerusform>Prüft, {0} von %Ln Token</numerusform>
+            <numerusform>Prüft, {0} von %Ln Token</numerusform>
         </translation>
     </message>
 </context>
@@ -942,10 +942,10 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>Reply finished, %n token(s)</source>
+        <source>Reply finished, %Ln token(s)</source>
         <translation>
-            <numerusform>Antwort fertig, %n Token</numerusform>
-            <numerusform>Antwort fertig, %n Tokens</numerusform>
+            <numerusform>Antwort fertig, %Ln Token</numerusform>
+            <numerusform>Antwort fertig, %Ln Tokens</numerusform>
         </translation>
     </message>
     <message>
@@ -2512,24 +2512,24 @@
         <translation>{0} Tokens je Runde</translation>
     </message>
     <message numerus="yes">
-        <source>%n token(s)</source>
+        <source>%Ln token(s)</source>
         <translation>
-            <numerusform>%n Token</numerusform>
-            <numerusform>%n Tokens</numerusform>
+            <numerusform>%Ln Token</numerusform>
+            <numerusform>%Ln Tokens</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n token(s), done</source>
+        <source>%Ln token(s), done</source>
         <translation>
-            <numerusform>%n Token, fertig</numerusform>
-            <numerusform>%n Tokens, fertig</numerusform>
+            <numerusform>%Ln Token, fertig</numerusform>
+            <numerusform>%Ln Tokens, fertig</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n token(s) after {0} s</source>
+        <source>%Ln token(s) after {0} s</source>
         <translation>
-            <numerusform>%n Token nach {0} s</numerusform>
-            <numerusform>%n Tokens nach {0} s</numerusform>
+            <numerusform>%Ln Token nach {0} s</numerusform>
+            <numerusform>%Ln Tokens nach {0} s</numerusform>
         </translation>
     </message>
 </context>
@@ -2830,10 +2830,10 @@
         <translation>Wo sie auseinandergehen, lagen die beiden besten enger beieinander als die Rundung: {0}.</translation>
     </message>
     <message numerus="yes">
-        <source>Identical output, %n token(s), {0} of {0} comparisons</source>
+        <source>Identical output, %Ln token(s), {0} of {0} comparisons</source>
         <translation>
-            <numerusform>Gleiche Ausgabe, %n Token, {0} von {0} Vergleichen</numerusform>
-            <numerusform>Gleiche Ausgabe, %n Tokens, {0} von {0} Vergleichen</numerusform>
+            <numerusform>Gleiche Ausgabe, %Ln Token, {0} von {0} Vergleichen</numerusform>
+            <numerusform>Gleiche Ausgabe, %Ln Tokens, {0} von {0} Vergleichen</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -4393,10 +4393,10 @@
         <translation>{0} je Runde</translation>
     </message>
     <message numerus="yes">
-        <source>%n token(s)</source>
+        <source>%Ln token(s)</source>
         <translation>
-            <numerusform>%n Token</numerusform>
-            <numerusform>%n Tokens</numerusform>
+            <numerusform>%Ln Token</numerusform>
+            <numerusform>%Ln Tokens</numerusform>
         </translation>
     </message>
     <message>
@@ -4444,10 +4444,10 @@
         <translation>Entworfene Tokens, die Teil der Antwort wurden, von allen entworfenen</translation>
     </message>
     <message numerus="yes">
-        <source>Tokens that each of %n pass(es) of the model made; 1.0 is plain decoding</source>
+        <source>Tokens that each of %Ln pass(es) of the model made; 1.0 is plain decoding</source>
         <translation>
             <numerusform>Token, die der eine Durchlauf des Modells ergab; 1.0 ist einfaches Dekodieren</numerusform>
-            <numerusform>Token, die jeder von %n Durchläufen des Modells ergab; 1.0 ist einfaches Dekodieren</numerusform>
+            <numerusform>Token, die jeder von %Ln Durchläufen des Modells ergab; 1.0 ist einfaches Dekodieren</numerusform>
         </translation>
     </message>
 </context>
@@ -4699,10 +4699,10 @@
         <translation>Denkt nach … {0} s</translation>
     </message>
     <message numerus="yes">
-        <source>Thought for {0} s (%n token(s))</source>
+        <source>Thought for {0} s (%Ln token(s))</source>
         <translation>
-            <numerusform>{0} s nachgedacht (%n Token)</numerusform>
-            <numerusform>{0} s nachgedacht (%n Tokens)</numerusform>
+            <numerusform>{0} s nachgedacht (%Ln Token)</numerusform>
+            <numerusform>{0} s nachgedacht (%Ln Tokens)</numerusform>
         </translation>
     </message>
     <message>

@@ -16,8 +16,8 @@ from app.scripted_store import DRAFTER, GB, ScriptedStore
 from slipstream.errors import InvalidRequest, SlipstreamError
 from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.models.pairs import CONTEXTS, PEAK, STATE, DownloadState, Fetch, FitWord, Missing, PairFit
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.store import open_store
+from slipstream_app.numbers import size_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.models import DOWNLOADS, SUGGESTED, ModelsScreen
 

@@ -20,6 +20,7 @@ from slipstream_app.models.chat_defaults import ChatDefaults
 from slipstream_app.models.chat_list import ChatList
 from slipstream_app.models.chat_mode import ChatMode
 from slipstream_app.models.chat_prompt import Count, Prompter, Shortened
+from slipstream_app.numbers import count_text
 from slipstream_app.screens.base import AppContext, Entry, Screen
 from slipstream_app.screens.chat_asks import MessageAsks
 from slipstream_app.screens.chat_exchange import ChatExchange
@@ -311,7 +312,9 @@ class ChatScreen(Screen):
     def _on_shortened(self, shortened: Shortened) -> None:
         info = self.app.session.info
         if not shortened.dropped or info is None or shortened.tokens >= info.context:
-            self.composer.say(self.tr("The last message alone has {0} tokens; shorten it.").format(shortened.tokens))
+            self.composer.say(
+                self.tr("The last message alone has {0} tokens; shorten it.").format(count_text(shortened.tokens))
+            )
             return
         dropped = [self.chats.tree[one] for one in shortened.dropped]
         box = DropTurns(dropped, shortened.tokens, self)

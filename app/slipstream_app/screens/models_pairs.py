@@ -25,6 +25,7 @@ from slipstream_app.models.pairs import (
     Store,
 )
 from slipstream_app.models.work import Work
+from slipstream_app.numbers import count_text, number_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.theme import S
 from slipstream_app.widgets.banner import Banner, Kind
@@ -159,7 +160,8 @@ class ModelPairs(QSplitter):
         self.table.take(rows)
         self.unfinished_found.emit(unfinished)
         best = {row.title: self._app.speedups.best(row.title) for row in rows}
-        self.table.take_speeds({title: f"{ratio:.2f}×" for title, ratio in best.items() if ratio is not None})
+        known = {title: f"{number_text(ratio, 2)}×" for title, ratio in best.items() if ratio is not None}
+        self.table.take_speeds(known)
         self._on_keep_alive()
         self._ask_fits()
 
@@ -216,7 +218,7 @@ class ModelPairs(QSplitter):
 
     def _on_context_words(self) -> None:
         context = CONTEXTS[self.context.value()]
-        self.context_words.say(self.tr("{0} tokens").format(f"{context:,}"))
+        self.context_words.say(self.tr("{0} tokens").format(count_text(context)))
 
     def rest(self) -> None:
         """Nobody looks any more."""

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QGridLayout, QSizePolicy, QVBoxLayout
 
 from slipstream.errors import SlipstreamError
 from slipstream.events import Empty, Loading, Status
-from slipstream.measure import left, report
+from slipstream.measure import report
 from slipstream.store import machine
 from slipstream.types import Mode
 from slipstream_app.bridge.watched import CLIENT
@@ -23,6 +23,7 @@ from slipstream_app.models.race import RacePlan, RaceResult, RaceRunner, Replay
 from slipstream_app.models.race_marks import Cause, Mark
 from slipstream_app.models.race_player import RacePlayer
 from slipstream_app.models.work import Work
+from slipstream_app.numbers import span_text
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.screens.race_gate import Beside, RaceGate
 from slipstream_app.theme import L, M
@@ -222,7 +223,7 @@ class RaceScreen(Screen):
         done = min(runner.done + 1, runner.total)
         words = self.tr("Run {0} of {1}, {2}").format(done, runner.total, trial)
         if (left_s := runner.left_s) is not None:
-            words = self.tr("{0}, about {1} left").format(words, left.words(left_s))
+            words = self.tr("{0}, about {1} left").format(words, span_text(left_s))
         if runner.done == runner.total:
             words = self.tr("Comparing what they said…")
         self.notice.say(*self._beside_clients(words))

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 
 from slipstream_app.icons import icon
 from slipstream_app.messages import Attachment
+from slipstream_app.numbers import count_text, number_text
 from slipstream_app.theme import XS, S, Theme
 from slipstream_app.widgets.panel import Words
 
@@ -134,4 +135,4 @@ class Chips(QWidget):
 
 
 def _size(characters: int) -> str:
-    return f"{characters:,}" if characters < 1024 else f"{characters / 1024:.0f} K"
+    return count_text(characters) if characters < 1024 else f"{number_text(characters / 1024, 0)} K"

@@ -28,6 +28,7 @@ from PySide6.QtWidgets import (
 from slipstream_app.icons import icon
 from slipstream_app.messages import Attachment
 from slipstream_app.models.chat_prompt import Count
+from slipstream_app.numbers import count_text
 from slipstream_app.theme import XS, M, S, Theme
 from slipstream_app.widgets.attachments import Chips, Refused, read
 from slipstream_app.widgets.panel import Words, button, set_role
@@ -259,7 +260,9 @@ class Composer(QFrame):
         """None: it is not known now."""
         share = 0.0 if count is None else count.tokens / count.context
         self._is_too_long = share > 1
-        words = "" if count is None else self.tr("{0} / {1} tokens").format(f"{count.tokens:,}", f"{count.context:,}")
+        words = ""
+        if count is not None:
+            words = self.tr("{0} / {1} tokens").format(count_text(count.tokens), count_text(count.context))
         if share > 1:
             words = self.tr("{0}, too long").format(words)
         elif share > AMBER:

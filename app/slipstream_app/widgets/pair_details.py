@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QLayout, QLayoutItem, QScrollArea, QWidget
 from slipstream.store.local import Place
 from slipstream.types import Mode
 from slipstream_app.models.pairs import CONTEXTS, FitWord, PairFit, PairRow, Shelf
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.suggest import Sure, download_of
+from slipstream_app.numbers import count_text, number_text, size_text
 from slipstream_app.theme import S, Theme
 from slipstream_app.widgets.drafter_choice import DrafterChoice
 from slipstream_app.widgets.file_list import FileList
@@ -80,7 +80,7 @@ class PairDetails(QScrollArea):
         self.problem.setVisible(bool(row.problem))
         self._show_fit(row, fit, min(context, row.context or context))
         known = {mode: measured[mode] for mode in Mode if mode in measured}
-        speeds = ", ".join(f"{arm_name(mode)} {ratio:.2f}×" for mode, ratio in known.items())
+        speeds = ", ".join(f"{arm_name(mode)} {number_text(ratio, 2)}×" for mode, ratio in known.items())
         measured_here = [self.tr("Measured here: {0}").format(speeds)] if speeds else []
         facts = [*measured_here, *self._origin(row), *row.facts]
         self.facts.say("\n".join(facts))
@@ -153,7 +153,7 @@ class PairDetails(QScrollArea):
             return
         names = (self.tr("model"), self.tr("drafter"), self.tr("context"), self.tr("working memory"))
         self.bar.show_parts(parts_of(fit, names), fit.limit, fit.limit_name)
-        tokens, spare = f"{context:,}", fit.limit - fit.total
+        tokens, spare = count_text(context), fit.limit - fit.total
         match fit.word:
             case FitWord.FITS:
                 words = self.tr("Fits at {0} tokens, with {1} to spare.").format(tokens, size_text(spare))
@@ -165,7 +165,7 @@ class PairDetails(QScrollArea):
                 words = self.tr("Too large at {0} tokens: it needs {1} more than this machine gives.")
                 words = words.format(tokens, size_text(-spare))
                 if fit.longest_context >= CONTEXTS[0]:
-                    words += " " + self.tr("It fits up to {0} tokens.").format(f"{fit.longest_context:,}")
+                    words += " " + self.tr("It fits up to {0} tokens.").format(count_text(fit.longest_context))
                 self.fit_words.say(words, "bad")
         if fit.is_estimate:
             words = self.tr("Worked out from what was published of it; checking asks the hub for its exact size.")

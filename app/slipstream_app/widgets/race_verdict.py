@@ -99,7 +99,7 @@ class RaceVerdict(Panel):
             return self._word(race.verdict)
         tokens = sum(len(run.answer.tokens) for run in result.last_trial if run.mode is Mode.BASELINE)
         count = sum(len(arm.comparisons) for arm in race.arms if arm.mode is not Mode.BASELINE)
-        return self.tr("Identical output, %n token(s), {0} of {0} comparisons", None, tokens).format(count)
+        return self.tr("Identical output, %Ln token(s), {0} of {0} comparisons", None, tokens).format(count)
 
     def _words(self, result: RaceResult) -> str:
         race = result.race

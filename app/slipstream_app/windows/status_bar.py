@@ -18,8 +18,8 @@ from slipstream_app.models.activity import BUSY, Activity, Doing
 from slipstream_app.models.conditions import Conditions, Level
 from slipstream_app.models.conditions import read as read_conditions
 from slipstream_app.models.memory import held_bytes
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.work import Work
+from slipstream_app.numbers import size_text
 from slipstream_app.theme import XS, S
 from slipstream_app.widgets.panel import set_role
 
