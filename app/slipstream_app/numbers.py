@@ -20,13 +20,13 @@ def count_text(count: int) -> str:
 
 
 def number_text(value: float | None, digits: int = 1) -> str:
-    """With so many digits after the point."""
-    return NOTHING if value is None else _locale().toString(float(value), "f", digits)
+    """With so many digits after the point, rounded as Python does, whose writing is in the reports."""
+    return NOTHING if value is None else _locale().toString(round(float(value), digits), ord("f"), digits)
 
 
 def close_text(value: float, digits: int = 3) -> str:
     """With so many digits in all, for what may be very small."""
-    return _locale().toString(float(value), "g", digits)
+    return _locale().toString(float(value), ord("g"), digits)
 
 
 def brief_text(count: int) -> str:

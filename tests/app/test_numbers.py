@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -37,11 +37,9 @@ Use = Callable[[str], None]
 
 
 @pytest.fixture
-def use() -> Iterator[Use]:
+def use() -> Use:
     """A language, for all that is made from now on."""
-    before = QLocale()
-    yield lambda name: QLocale.setDefault(QLocale(name))
-    QLocale.setDefault(before)
+    return lambda name: QLocale.setDefault(QLocale(name))
 
 
 @pytest.mark.parametrize(

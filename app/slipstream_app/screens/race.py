@@ -226,21 +226,25 @@ class RaceScreen(Screen):
             words = self.tr("{0}, about {1} left").format(words, span_text(left_s))
         if runner.done == runner.total:
             words = self.tr("Comparing what they said…")
-        self.notice.say(*self._beside_clients(words))
+        paused = self._paused_words(words)
+        if paused:
+            self.notice.say(paused, Remedy(self.tr("Let them go on"), self.app.session.resume_clients))
+        else:
+            self.notice.say(words)
         self.notice.show_progress(runner.done, runner.total)
         for arm in runner.arms:
             self.cards[arm.mode].show_progress(arm)
 
-    def _beside_clients(self, words: str) -> tuple[str] | tuple[str, Remedy]:
-        """`words`, and that clients wait, if they do, with how to end that."""
+    def _paused_words(self, words: str) -> str:
+        """`words`, and how many requests wait; none where no client is paused."""
         session = self.app.session
         if not (self._is_paused and self.runner.is_measuring):
-            return (words,)
+            return ""
         answering = self.app.server.clients - session.paused_requests
         if self.runner.done == 0 and answering > 0 and all(arm.run == 0 for arm in self.runner.arms):
             words = self.tr("It begins when %n answer(s) to clients have ended.", "", answering)
         paused = self.tr("Clients are paused: %n of their requests wait.", "", session.paused_requests)
-        return f"{words}\n{paused}", Remedy(self.tr("Let them go on"), session.resume_clients)
+        return f"{words}\n{paused}"
 
     @Slot(object)
     def _on_failed(self, error: SlipstreamError) -> None:
