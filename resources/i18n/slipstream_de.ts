@@ -644,6 +644,13 @@
     </message>
 </context>
 <context>
+    <name>ChatLength</name>
+    <message>
+        <source>The last message alone has {0} tokens; shorten it.</source>
+        <translation>Schon die letzte Nachricht hat {0} Tokens; bitte kürzen.</translation>
+    </message>
+</context>
+<context>
     <name>ChatList</name>
     <message>
         <source>Today</source>
@@ -687,10 +694,6 @@
     <message>
         <source>Chats cannot be saved in their folder. Check its rights and free space.</source>
         <translation>Chats können in ihrem Ordner nicht gesichert werden. Bitte Rechte und freien Platz prüfen.</translation>
-    </message>
-    <message>
-        <source>The last message alone has {0} tokens; shorten it.</source>
-        <translation>Schon die letzte Nachricht hat {0} Tokens; bitte kürzen.</translation>
     </message>
     <message>
         <source>Deleted “{0}”</source>
@@ -2584,14 +2587,33 @@
     </message>
 </context>
 <context>
-    <name>RaceScreen</name>
+    <name>RaceOutcome</name>
     <message>
-        <source>Race</source>
-        <translation>Rennen</translation>
+        <source>The report was copied, as Markdown.</source>
+        <translation>Der Bericht wurde als Markdown kopiert.</translation>
+    </message>
+    <message>
+        <source>Markdown (*.md);;JSON (*.json)</source>
+        <translation>Markdown (*.md);;JSON (*.json)</translation>
     </message>
     <message>
         <source>Save the report</source>
         <translation>Bericht sichern</translation>
+    </message>
+    <message>
+        <source>New chats use {0}.</source>
+        <translation>Neue Chats verwenden {0}.</translation>
+    </message>
+    <message>
+        <source>Choose {0} as this pair&apos;s drafter.</source>
+        <translation>Wähle {0} als Entwurfsmodell dieses Paars.</translation>
+    </message>
+</context>
+<context>
+    <name>RaceScreen</name>
+    <message>
+        <source>Race</source>
+        <translation>Rennen</translation>
     </message>
     <message>
         <source>warm-up</source>
@@ -2620,22 +2642,6 @@
     <message>
         <source>Replay of separate runs: they did not run at the same time.</source>
         <translation>Wiedergabe einzelner Läufe: Sie liefen nicht gleichzeitig.</translation>
-    </message>
-    <message>
-        <source>The report was copied, as Markdown.</source>
-        <translation>Der Bericht wurde als Markdown kopiert.</translation>
-    </message>
-    <message>
-        <source>Markdown (*.md);;JSON (*.json)</source>
-        <translation>Markdown (*.md);;JSON (*.json)</translation>
-    </message>
-    <message>
-        <source>New chats use {0}.</source>
-        <translation>Neue Chats verwenden {0}.</translation>
-    </message>
-    <message>
-        <source>Choose {0} as this pair&apos;s drafter.</source>
-        <translation>Wähle {0} als Entwurfsmodell dieses Paars.</translation>
     </message>
     <message>
         <source>{0}, about {1} left</source>

@@ -106,7 +106,7 @@ def test_a_race_and_its_telemetry_in_german_and_a_report_that_is_not(
     shown = [*_labels(race), *_labels(telemetry)]
     assert [text for text in shown if re.search(r"\d,\d", text)], "it says some"
     assert not [text for text in shown if re.search(r"\d\.\d(?!\d\d)", text)]
-    assert re.search(r"\d\.\d", race.report_text(as_json=False))
+    assert re.search(r"\d\.\d", race.outcome.text(as_json=False))
     race.closing()
     telemetry.left()
 

@@ -170,7 +170,7 @@ def test_clients_that_are_let_go_on_mark_the_race(
     assert held.is_whole
     assert screen.result is not None
     assert Mark(Cause.RESUMED) in screen.result.plan.marks
-    assert "Marked: clients that were paused were let go on" in screen.report_text(as_json=False)
+    assert "Marked: clients that were paused were let go on" in screen.outcome.text(as_json=False)
 
 
 def stop(screen: RaceScreen, _: FakeEngine) -> None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 from PySide6.QtCore import QSize, QTimer, Slot
-from PySide6.QtGui import QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFileDialog, QGridLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QGridLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
 from slipstream.events import Empty, Loading, Status
-from slipstream.measure import report
 from slipstream.store import machine
 from slipstream.types import Mode
 from slipstream_app.bridge.watched import CLIENT
@@ -26,14 +24,13 @@ from slipstream_app.models.work import Work
 from slipstream_app.numbers import span_text
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.screens.race_gate import Beside, RaceGate
+from slipstream_app.screens.race_outcome import RaceOutcome
 from slipstream_app.theme import L, M
 from slipstream_app.widgets.announcing import announce
-from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.notice import Notice, Remedy
-from slipstream_app.widgets.race_arm import RaceArm, arm_name
+from slipstream_app.widgets.race_arm import RaceArm
 from slipstream_app.widgets.race_setup import RaceSetup
 from slipstream_app.widgets.race_verdict import ROLES, RaceVerdict
-from slipstream_app.widgets.saving import save_text
 from slipstream_app.widgets.scrolling import Scrolling
 
 REPAINT_MS = 50
@@ -45,10 +42,9 @@ class RaceScreen(Screen):
 
     def __init__(self, app: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(app, parent)
-        self.result: RaceResult | None = None
         self._marks: list[Mark] = []
         self._others = 0  # requests that were not the race's while it ran
-        self._outcome = ""  # of the race that ended without a verdict
+        self._said = ""  # of the race that ended without a verdict
         self._work = Work(self)
         self._is_paused = False  # whether clients wait while it runs
         self.cards: dict[Mode, RaceArm] = {}
@@ -73,9 +69,10 @@ class RaceScreen(Screen):
         self.gate.stale.connect(self._tend)
         self.verdict = RaceVerdict(app.theme)
         self.verdict.replay_asked.connect(self.play)
-        self.verdict.copy_asked.connect(self._on_copy)
-        self.verdict.save_asked.connect(self._on_save)
-        self.verdict.use_asked.connect(self.use_winner)
+        self.outcome = RaceOutcome(app, self)
+        self.verdict.copy_asked.connect(self.outcome.copy)
+        self.verdict.save_asked.connect(self.outcome.save)
+        self.verdict.use_asked.connect(self.outcome.use_winner)
         self._lay_out()
 
         app.bus.status_changed.connect(self._on_status)
@@ -84,6 +81,11 @@ class RaceScreen(Screen):
         app.bus.pause_changed.connect(self._on_pause)
         app.requests.changed.connect(self._on_progress)
         self._offer_arms()
+
+    @property
+    def result(self) -> RaceResult | None:
+        """Of the last race, where it came to one."""
+        return self.outcome.result
 
     @property
     def title(self) -> str:
@@ -159,7 +161,7 @@ class RaceScreen(Screen):
             self._show_progress()
         else:
             self.notice.hide_progress()
-        self.setup.start.setEnabled(is_running or self.gate.is_open(self._outcome))
+        self.setup.start.setEnabled(is_running or self.gate.is_open(self._said))
         self.commands_changed.emit()
 
     # Running.
@@ -175,8 +177,8 @@ class RaceScreen(Screen):
         if info is None or not self.setup.start.isEnabled():
             return
         self.player.stop()
-        self.result = None
-        self._outcome = ""
+        self.outcome.result = None
+        self._said = ""
         self.verdict.hide()
         self._marks = []
         self._others = 0
@@ -257,7 +259,7 @@ class RaceScreen(Screen):
     def _end_without_verdict(self, words: str) -> None:
         self._paint.stop()
         self.gate.beside = Beside.ASK
-        self._outcome = words
+        self._said = words
         announce(self.notice, words)
         self._tend()
 
@@ -270,7 +272,7 @@ class RaceScreen(Screen):
         if self._others:
             self._marks.append(Mark(Cause.OTHERS, self._others))
         marks = (*self._marks, *result.disturbances)
-        self.result = result = replace(result, plan=replace(result.plan, marks=marks))
+        result = replace(result, plan=replace(result.plan, marks=marks))
         self.player.replay = Replay(result.last_trial)
         for run in result.last_trial:
             self.cards[run.mode].show_text(run.answer.text)
@@ -279,15 +281,8 @@ class RaceScreen(Screen):
             self.cards[arm.mode].show_arm(arm, badge, ROLES[arm.verdict])
         self.verdict.show_result(result)
         announce(self.verdict, self.tr("Race finished: {0}").format(self.verdict.grade.text()))
-        self._remember(result)
+        self.outcome.take(result)
         self._tend()
-
-    def _remember(self, result: RaceResult) -> None:
-        """For the list of pairs, and for whether new chats draft: what each arm gained here, or lost."""
-        choice = self.app.session.choice
-        if choice is not None and result.claims_speed:
-            arms = [arm for arm in result.race.arms if arm.speedup is not None]
-            self.app.speedups.record(choice.title, {arm.mode.value: arm.speedup.median for arm in arms if arm.speedup})
 
     # The replay.
 
@@ -306,56 +301,12 @@ class RaceScreen(Screen):
         for run, text, tokens in self.player.at(seconds):
             shown = min(seconds, run.steps[-1].at_s if run.steps else 0.0)
             self.cards[run.mode].show_replay(text, tokens, shown)
-        self._outcome = self.tr("Replay of separate runs: they did not run at the same time.")
-        self.notice.say(self._outcome)
+        self._said = self.tr("Replay of separate runs: they did not run at the same time.")
+        self.notice.say(self._said)
 
     @Slot()
     def _on_replayed(self) -> None:
         self.verdict.set_replaying(False)
-
-    # The report, and the winner.
-
-    def report_text(self, *, as_json: bool) -> str:
-        assert self.result is not None
-        plan, write = self.result.plan, report.as_json_text if as_json else report.as_markdown
-        return write(self.result.race, self.result.info, plan.options, [one.english for one in plan.marks])
-
-    @Slot()
-    def _on_copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.report_text(as_json=False))
-        self.app.banners.show(Banner("race.report", Kind.INFO, self.tr("The report was copied, as Markdown.")))
-
-    @Slot()
-    def _on_save(self) -> None:
-        kinds = self.tr("Markdown (*.md);;JSON (*.json)")
-        file, _ = QFileDialog.getSaveFileName(self, self.tr("Save the report"), "race.md", kinds)
-        if file:
-            self.save_to(Path(file))
-
-    def save_to(self, file: Path) -> None:
-        save_text(self.app.banners, file, self.report_text(as_json=file.suffix == ".json"))
-
-    @Slot()
-    def use_winner(self) -> None:
-        """New chats draft with it. A drafter that Auto would not take first is loaded alone."""
-        winner = self.result.winner if self.result is not None else None
-        info, choice = self.app.session.info, self.app.session.choice
-        if winner is None or info is None or choice is None:
-            return
-        settings = self.app.settings
-        settings.set("performance/mode", winner.value if winner in (Mode.LOOKUP, Mode.BASELINE) else "auto")
-        is_second = winner in info.drafters and info.drafters[0] is not winner
-        if is_second and choice.target is None:
-            from slipstream.store import demo  # it imports MLX, which is loaded by now, on the engine's thread
-
-            folder = str(demo.drafters()[winner])
-            title = f"{choice.title.partition(' + ')[0]} + {arm_name(winner)}"
-            self.app.session.load(replace(choice, title=title, drafters=(folder,)))
-        words = self.tr("New chats use {0}.").format(arm_name(winner))
-        if is_second and choice.target is not None:
-            words = self.tr("Choose {0} as this pair's drafter.").format(arm_name(winner))
-            self.app.navigator.go("models")
-        self.app.banners.show(Banner("race.winner", Kind.INFO, words))
 
     # The rest.
 
@@ -369,8 +320,8 @@ class RaceScreen(Screen):
     def _on_arm(self) -> None:
         self.player.stop()
         self.verdict.hide()
-        self.result = self.player.replay = None
-        self._outcome = ""
+        self.outcome.result = self.player.replay = None
+        self._said = ""
         self._lay_cards()
         self._tend()
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QToolTip, QVBoxLayout, QWidget
 from slipstream.types import Mode
 from slipstream_app.messages import Json, Message
 from slipstream_app.numbers import close_text, count_text
-from slipstream_app.settings_table import Detail
+from slipstream_app.setting import Detail
 from slipstream_app.theme import XS, Theme
 from slipstream_app.widgets.block import Part
 from slipstream_app.widgets.panel import Words, tool_button

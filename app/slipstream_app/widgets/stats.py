@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QToolTip, QWidget
 
 from slipstream_app.messages import Json
 from slipstream_app.numbers import count_text, number_text
-from slipstream_app.settings_table import Detail
+from slipstream_app.setting import Detail
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.panel import Words
 

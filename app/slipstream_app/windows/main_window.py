@@ -26,8 +26,8 @@ from slipstream_app.numbers import number_text
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING, PLACES
+from slipstream_app.setting import CONTEXT as SETTINGS
 from slipstream_app.settings_table import BY_KEY
-from slipstream_app.settings_table import CONTEXT as SETTINGS
 from slipstream_app.shortcuts import BY_ID, TABLE, Menu
 from slipstream_app.strings import shown
 from slipstream_app.theme import M

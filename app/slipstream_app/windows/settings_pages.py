@@ -15,7 +15,7 @@ from slipstream_app.models.updates import UpdateCheck
 from slipstream_app.models.work import Work
 from slipstream_app.numbers import size_text
 from slipstream_app.resources import document
-from slipstream_app.settings_table import CONTEXT
+from slipstream_app.setting import CONTEXT
 from slipstream_app.strings import mark, shown
 from slipstream_app.theme import XL, M, S, Theme
 from slipstream_app.widgets.document import Document
