@@ -1279,7 +1279,7 @@
     </message>
     <message>
         <source>Clients paused</source>
-        <translation>Programme angehalten</translation>
+        <translation>Programme pausiert</translation>
     </message>
 </context>
 <context>
@@ -2575,7 +2575,7 @@
     </message>
     <message>
         <source>Pause clients</source>
-        <translation>Programme anhalten</translation>
+        <translation>Programme pausieren</translation>
     </message>
     <message>
         <source>Run anyway (marked)</source>
@@ -2661,8 +2661,8 @@
     <message numerus="yes">
         <source>Clients are paused: %n of their requests wait.</source>
         <translation>
-            <numerusform>Programme sind angehalten: %n ihrer Anfragen wartet.</numerusform>
-            <numerusform>Programme sind angehalten: %n ihrer Anfragen warten.</numerusform>
+            <numerusform>Programme sind pausiert: %n ihrer Anfragen wartet.</numerusform>
+            <numerusform>Programme sind pausiert: %n ihrer Anfragen warten.</numerusform>
         </translation>
     </message>
     <message>
@@ -2851,7 +2851,7 @@
     </message>
     <message>
         <source>clients that were paused were let go on before its end</source>
-        <translation>angehaltene Programme durften vor seinem Ende weiterlaufen</translation>
+        <translation>pausierte Programme durften vor seinem Ende weiterlaufen</translation>
     </message>
     <message numerus="yes">
         <source>%n other request(s) ran during the race</source>
@@ -3474,8 +3474,8 @@
     <message numerus="yes">
         <source>Clients are paused by the race: %n request(s) wait.</source>
         <translation>
-            <numerusform>Das Rennen hält Programme an: %n Anfrage wartet.</numerusform>
-            <numerusform>Das Rennen hält Programme an: %n Anfragen warten.</numerusform>
+            <numerusform>Das Rennen pausiert Programme: %n Anfrage wartet.</numerusform>
+            <numerusform>Das Rennen pausiert Programme: %n Anfragen warten.</numerusform>
         </translation>
     </message>
 </context>
@@ -4561,8 +4561,8 @@
     <message numerus="yes">
         <source>%n client(s), paused</source>
         <translation>
-            <numerusform>%n Programm, angehalten</numerusform>
-            <numerusform>%n Programme, angehalten</numerusform>
+            <numerusform>%n Client, pausiert</numerusform>
+            <numerusform>%n Clients, pausiert</numerusform>
         </translation>
     </message>
 </context>

@@ -155,6 +155,11 @@ def test_clients_wait_while_it_runs_and_are_answered_after(
     qtbot.waitUntil(lambda: not ready.activity.are_clients_paused, timeout=5000)
     assert not server.go_on.isVisible()
     assert footer.share != "Clients paused"
+    # The replay's sentence leaves again, and what hinders another race is said.
+    ready.settings.set("appearance/reduce_motion", True)
+    screen.play()
+    assert not screen.setup.start.isEnabled()
+    assert screen.notice.first.text() == "Pause clients"
 
 
 def test_clients_that_are_let_go_on_mark_the_race(

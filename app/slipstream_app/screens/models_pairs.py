@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QHBoxLayout, QSlider, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSlider, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
 from slipstream.types import Mode
@@ -29,6 +29,7 @@ from slipstream_app.numbers import count_text, number_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.theme import S
 from slipstream_app.widgets.banner import Banner, Kind
+from slipstream_app.widgets.divided import Divided
 from slipstream_app.widgets.pair_details import PairDetails
 from slipstream_app.widgets.pair_table import PairView
 from slipstream_app.widgets.panel import Words, button, wrapped
@@ -37,7 +38,7 @@ DEFAULT_CONTEXT = CONTEXTS.index(32768)
 FIT_DELAY_MS = 150  # after the slider's last move
 
 
-class ModelPairs(QSplitter):
+class ModelPairs(Divided):
     get_asked = Signal(object)  # PairRow, whose missing halves are wanted
     make_asked = Signal(object)  # PairRow, for whose model a drafter is wanted
     suggested_asked = Signal()
@@ -48,7 +49,7 @@ class ModelPairs(QSplitter):
         self, app: AppContext, store: Store, is_fetched: Callable[[str], bool], parent: QWidget | None = None
     ) -> None:
         """`is_fetched`: whether this repository is being downloaded already."""
-        super().__init__(Qt.Orientation.Vertical, parent)
+        super().__init__(parent)
         self._app = app
         self._store = store
         self._is_fetched = is_fetched
@@ -62,10 +63,6 @@ class ModelPairs(QSplitter):
         self.table = PairTable(self)
         self.addWidget(self._shelf())
         self.addWidget(self._details())
-        self.setStretchFactor(0, 3)
-        self.setStretchFactor(1, 2)
-        self.setSizes([360, 240])
-        self.setChildrenCollapsible(False)
         app.bus.status_changed.connect(self._on_status)
         app.keep_alive.changed.connect(self._on_keep_alive)
         app.acceptances.changed.connect(self._show_drafters)
@@ -138,6 +135,12 @@ class ModelPairs(QSplitter):
         made.removal.agreed.connect(self._on_remove)
         made.hide()
         return made
+
+    def whole_heights(self) -> tuple[int, int] | None:
+        """The table without the blank beneath its last row, and the details."""
+        if self.details.isHidden() or self.view.isHidden():
+            return None
+        return self.view.y() + self.view.whole_height, self.details.whole_height(self.width())
 
     # Looking.
 
@@ -253,6 +256,7 @@ class ModelPairs(QSplitter):
         )
         self._show_drafters()
         self.details.keep.show_value(self._app.keep_alive.own(row.choice), self._app.keep_alive.usual)
+        self.divide()
 
     @Slot()
     def _show_drafters(self) -> None:

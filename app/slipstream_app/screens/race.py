@@ -307,6 +307,7 @@ class RaceScreen(Screen):
     @Slot()
     def _on_replayed(self) -> None:
         self.verdict.set_replaying(False)
+        self._tend()  # its sentence stood where it is said why a race may not begin
 
     # The rest.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtWidgets import QLayout, QLayoutItem, QScrollArea, QWidget
+from PySide6.QtWidgets import QLayout, QLayoutItem, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from slipstream.store.local import Place
 from slipstream.types import Mode
@@ -56,12 +56,21 @@ class PairDetails(QScrollArea):
         self.panel.body.addLayout(row)
         for widget in (self.removal, self.drafters, self.facts, self.files):
             self.panel.body.addWidget(widget)
-        self.panel.body.addStretch(1)
-        self.setWidget(self.panel)
+        self.panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self._inside = QWidget()
+        column = QVBoxLayout(self._inside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.panel)
+        column.addStretch(1)
+        self.setWidget(self._inside)
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName(self.tr("Details"))
+
+    def whole_height(self, width: int) -> int:
+        """With nothing to scroll."""
+        return self._inside.heightForWidth(width) + 2 * self.frameWidth()
 
     def show_row(
         self,
