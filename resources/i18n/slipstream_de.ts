@@ -871,10 +871,6 @@
         <translation>{0}: Dieses Modell liest nur Text.</translation>
     </message>
     <message>
-        <source>{0} is larger than 4 MB; attach a part of it.</source>
-        <translation>{0} ist größer als 4 MB; bitte einen Teil davon anhängen.</translation>
-    </message>
-    <message>
         <source>{0} cannot be read; check the file.</source>
         <translation>{0} kann nicht gelesen werden; bitte die Datei prüfen.</translation>
     </message>
@@ -929,6 +925,14 @@
     <message>
         <source>Attach files</source>
         <translation>Dateien anhängen</translation>
+    </message>
+    <message>
+        <source>{0} has more text than 4 MB; attach a part of it.</source>
+        <translation>{0} hat mehr Text als 4 MB; hänge einen Teil davon an.</translation>
+    </message>
+    <message>
+        <source>{0} is locked with a password; save a copy without one and attach that.</source>
+        <translation>{0} ist mit einem Passwort gesperrt; sichere eine Kopie ohne Passwort und hänge sie an.</translation>
     </message>
 </context>
 <context>
@@ -2882,6 +2886,21 @@
             <numerusform>%n Lauf wurde wiederholt, weil sich Wärme oder Stromversorgung änderten</numerusform>
             <numerusform>%n Läufe wurden wiederholt, weil sich Wärme oder Stromversorgung änderten</numerusform>
         </translation>
+    </message>
+</context>
+<context>
+    <name>ReadingRow</name>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Do not attach them</source>
+        <translation>Nicht anhängen</translation>
+    </message>
+    <message>
+        <source>Reading {0}…</source>
+        <translation>{0} wird gelesen …</translation>
     </message>
 </context>
 <context>
