@@ -12,9 +12,10 @@ from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 from pytestqt.qtbot import QtBot
 
+from slipstream_app.messages import Attachment
 from slipstream_app.models import attached_file
 from slipstream_app.models.attached_file import Refused, read
-from slipstream_app.models.attaching import Attaching, Taken
+from slipstream_app.models.attaching import Attaching
 
 
 def pdf(text: str, *, pages: int = 1, password: str | None = None) -> bytes:
@@ -116,13 +117,18 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, kind: str
 def test_a_long_pdf_is_read_beside_the_window_and_can_be_given_up(qtbot: QtBot, tmp_path: Path) -> None:
     file = tmp_path / "long.pdf"
     file.write_bytes(pdf("Hello", pages=400))
-    attaching, taken = Attaching(), list[Taken]()
-    attaching.taken.connect(taken.append)
+    attaching, got, refused = Attaching(), list[Attachment](), list[Refused]()
+    attaching.read.connect(got.append)
+    attaching.refused.connect(refused.append)
     attaching.take([file])
     assert attaching.names == ("long.pdf",)
     attaching.give_up()
     assert attaching.names == ()
-    attaching.take([file])
-    qtbot.waitUntil(lambda: bool(taken), timeout=20_000)
-    assert len(taken) == 1, "what was given up does not come"
-    assert taken[0].attachments[0].text.count("Hello") == 400
+    (tmp_path / "a.png").write_bytes(b"x")
+    attaching.take([tmp_path / "a.png", file])
+    attaching.take([tmp_path / "none"])
+    assert attaching.names == ("a.png", "long.pdf", "none")
+    qtbot.waitUntil(lambda: not attaching.names, timeout=20_000)
+    assert [one.name for one in got] == ["long.pdf"], "what was given up does not come"
+    assert [one.reason for one in refused] == ["image", "unreadable"]
+    assert got[0].text.count("Hello") == 400

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -14,57 +14,60 @@ from slipstream_app.models.attached_file import Refused, read
 from slipstream_app.models.work import Work
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """What came of some files, in their order."""
-
-    attachments: tuple[Attachment, ...] = ()
-    refused: tuple[Refused, ...] = ()
-
-
 class Attaching(QObject):
+    """`read` and `refused` come in the order of the files."""
+
     changed = Signal()  # `names` are others
-    taken = Signal(object)  # Taken
+    read = Signal(object)  # Attachment
+    refused = Signal(object)  # Refused
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._work = Work(self)
-        self._under_way: dict[int, tuple[str, ...]] = {}
-        self._number = 0
+        self._files: deque[Path] = deque()  # the first is being read
+        self._number = 0  # of the reading that is wanted
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the files that are being read."""
-        return tuple(name for names in self._under_way.values() for name in names)
+        """Of the files to come."""
+        return tuple(file.name for file in self._files)
 
     def take(self, files: Sequence[Path]) -> None:
+        is_idle = not self._files
+        self._files.extend(files)
+        self.changed.emit()
+        if is_idle:
+            self._read_next()
+
+    def _read_next(self) -> None:
+        if not self._files:
+            return
+        file = self._files[0]
         self._number += 1
         number = self._number
-        self._under_way[number] = tuple(file.name for file in files)
 
-        def work() -> Taken:
-            attachments: list[Attachment] = []
-            refused: list[Refused] = []
-            for file in files:
-                try:
-                    attachments.append(read(file, lambda: number in self._under_way))
-                except Refused as error:
-                    refused.append(error)
-            return Taken(tuple(attachments), tuple(refused))
+        def work() -> Attachment | Refused:
+            try:
+                return read(file, lambda: number == self._number)
+            except Refused as error:
+                return error
 
-        def then(taken: Taken) -> None:
-            if self._under_way.pop(number, None) is not None:
-                self.changed.emit()
-                self.taken.emit(taken)
+        def then(outcome: Attachment | Refused) -> None:
+            if number != self._number:
+                return
+            self._files.popleft()
+            (self.refused if isinstance(outcome, Refused) else self.read).emit(outcome)
+            self.changed.emit()
+            self._read_next()
 
         def or_else(_: SlipstreamError) -> None:
-            then(Taken(refused=tuple(Refused("unreadable", file.name) for file in files)))
+            then(Refused("unreadable", file.name))
 
         self._work.do(work, then, or_else, "slipstream-attach")
-        self.changed.emit()
 
     def give_up(self) -> None:
-        """What is being read is wanted no more; a PDF ends at its next page."""
-        if self._under_way:
-            self._under_way.clear()
+        """What is to come is wanted no more; a PDF ends at its next page."""
+        self._number += 1
+        if self._files:
+            self._files.clear()
             self.changed.emit()

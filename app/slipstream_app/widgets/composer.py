@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 from slipstream_app.icons import icon
 from slipstream_app.messages import Attachment
 from slipstream_app.models.attached_file import Refused
-from slipstream_app.models.attaching import Attaching, Taken
+from slipstream_app.models.attaching import Attaching
 from slipstream_app.models.chat_prompt import Count
 from slipstream_app.numbers import count_text
 from slipstream_app.theme import XS, M, S, Theme
@@ -124,7 +124,8 @@ class Composer(QFrame):
         self._is_too_long = False
         self._pastes = 0
         self._attaching = Attaching(self)
-        self._attaching.taken.connect(self._on_taken)
+        self._attaching.read.connect(self._on_read)
+        self._attaching.refused.connect(self._on_refused)
         self._attaching.changed.connect(self._refresh)
         self.setProperty("role", "card")
         self.note = Words(theme, role="warn", scale=0.95)
@@ -217,10 +218,12 @@ class Composer(QFrame):
             self._attaching.take(files)
 
     @Slot(object)
-    def _on_taken(self, taken: Taken) -> None:
-        if taken.attachments:
-            self._set_attachments([*self._attachments, *taken.attachments])
-        self.say("  ".join(self.refusal(one) for one in taken.refused))
+    def _on_read(self, attachment: Attachment) -> None:
+        self._set_attachments([*self._attachments, attachment])
+
+    @Slot(object)
+    def _on_refused(self, refused: Refused) -> None:
+        self.say("  ".join(words for words in (self.note.text(), self.refusal(refused)) if words))
 
     def refusal(self, error: Refused) -> str:
         sentences = {
