@@ -156,3 +156,72 @@ def test_a_choosy_taker_leaves_the_others_in_order() -> None:
     assert inbox.get(only=lambda one: one is jobs[1]) is jobs[1]
     assert inbox.get(wait=False, only=lambda _: False) is None
     assert [inbox.get(), inbox.get()] == [jobs[0], jobs[2]]
+
+
+def from_source(source: str, sink: list[Event] | None = None) -> Job:
+    made = job(sink)
+    made.source = source
+    return made
+
+
+def test_jobs_of_a_source_are_held_back_until_they_are_let_go() -> None:
+    inbox, said = Inbox(), list[Event]()
+    first, second = from_source("client"), from_source("race", said)
+    release, other = inbox.hold("client"), inbox.hold("client")
+    inbox.put(first)
+    inbox.put(second)
+    assert said == [Queued(0)]  # who is held back is ahead of nobody
+    assert (inbox.held, inbox.is_holding, len(inbox)) == (1, True, 2)
+    assert inbox.get() is second
+    assert inbox.get(wait=False) is None
+    assert not inbox.wait(0)
+    release()
+    release()
+    assert inbox.get(wait=False) is None  # the other hold is still on
+    other()
+    assert inbox.wait(0)
+    assert inbox.get() is first
+    assert not inbox.is_holding
+
+
+def test_those_held_back_take_no_place_from_others_and_have_a_bound_of_their_own() -> None:
+    inbox = Inbox(limit=2)
+    inbox.hold("client")
+    for _ in range(2):
+        inbox.put(from_source("client"))
+    with pytest.raises(Busy):
+        inbox.put(from_source("client"))
+    for _ in range(2):
+        inbox.put(from_source("race"))
+    with pytest.raises(Busy):
+        inbox.put(from_source("race"))
+
+
+def test_a_job_that_is_held_back_ends_as_soon_as_it_is_taken_back() -> None:
+    """Although the engine sleeps, since there is nothing that it may begin."""
+    inbox, said, got = Inbox(), list[Event](), list[Job | None]()
+    held = from_source("client", said)
+    release = inbox.hold("client")
+    inbox.put(held)
+    engine = threading.Thread(target=lambda: got.append(inbox.get()))
+    engine.start()
+    held.cancel()
+    deadline = time.monotonic() + 5
+    while len(said) < 2 and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert isinstance(said[-1], Done) and said[-1].reason is Finish.CANCELLED
+    assert len(inbox) == 0
+    release()
+    inbox.close()
+    engine.join(5)
+    assert got == [None]
+
+
+def test_a_closed_inbox_holds_nobody_back() -> None:
+    inbox, held = Inbox(), from_source("client")
+    inbox.hold("client")
+    inbox.put(held)
+    inbox.close()
+    assert held.is_cancelled
+    assert inbox.get() is held
+    assert not inbox.is_holding

@@ -390,3 +390,45 @@ def test_as_many_are_under_way_as_decode_together() -> None:
         for events in (gate, *asked):
             whole(events)
     assert max(len(status.jobs) for status in served.statuses if isinstance(status, Working)) == 9
+
+
+def put_from(served: Served, source: str, text: str) -> tuple[Job, queue.SimpleQueue[Event]]:
+    events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    job = Job(Request(Text(text)), events.put)
+    job.source = source
+    served.inbox.put(job)
+    return job, events
+
+
+def test_what_had_begun_ends_before_those_who_want_the_engine_alone_begin() -> None:
+    with serving() as served:
+        _, began = put_from(served, "client", "gate c1 c2 c3")
+        assert served.engine.at_gate.acquire(timeout=10)
+        release = served.inbox.hold("client")
+        _, later = put_from(served, "client", "d1")
+        _, first = put_from(served, "race", "r1 r2")
+        served.engine.gate.release()
+        whole(began)
+        whole(first)
+        _, second = put_from(served, "race", "r3")  # the engine had nothing that it may begin
+        whole(second)
+        assert "d1" not in served.engine.order
+        release()
+        whole(later)
+    assert served.engine.order == ["gate", "c1", "c2", "c3", "r1", "r2", "r3", "d1"]
+
+
+def test_an_engine_that_breaks_or_ends_tells_those_held_back() -> None:
+    with serving() as served:
+        served.inbox.hold("client")
+        _, held = put_from(served, "client", "d1")
+        _, race = put_from(served, "race", "broken")
+        assert isinstance(whole(race)[-1], Failed)
+        told = whole(held)[-1]
+        assert isinstance(told, Failed) and isinstance(told.error, EngineFaulted)
+    with serving() as served:
+        served.inbox.hold("client")
+        _, held = put_from(served, "client", "d1")
+        served.inbox.close()
+        ended = whole(held)[-1]
+        assert isinstance(ended, Done) and ended.reason is Finish.CANCELLED

@@ -10,7 +10,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QSettings, Signal
 
 from slipstream.store.paths import data_dir
-from slipstream_app.settings_table import BY_KEY, SETTINGS, Detail, Value
+from slipstream_app.setting import Detail, Value
+from slipstream_app.settings_table import BY_KEY, SETTINGS
 
 logger = logging.getLogger(__name__)
 

@@ -27,6 +27,8 @@ class Job:
         self.number = next(_numbers)
         self.work = work
         self.sink = sink
+        self.source = ""  # who asks, where askers are told apart: `Inbox.hold`
+        self.waits_in: Inbox | None = None
         self.queued_s = time.monotonic()
         self.cancelled_s: float | None = None  # when it was first taken back
         self._cancelled = threading.Event()
@@ -42,6 +44,8 @@ class Job:
         if self.cancelled_s is None:
             self.cancelled_s = time.monotonic()
         self._cancelled.set()
+        if (inbox := self.waits_in) is not None:
+            inbox.stir()
 
     @property
     def is_cancelled(self) -> bool:
@@ -49,47 +53,112 @@ class Job:
 
 
 class Inbox:
-    """A bounded first-in, first-out queue of jobs, closed once."""
+    """A bounded first-in, first-out queue of jobs, closed once. Jobs of one source can be held back for a while."""
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self._limit = limit
         self._jobs: deque[Job] = deque()
+        self._holds: dict[object, str] = {}  # sources
         self._changed = threading.Condition()
         self._is_closed = False
 
     def put(self, job: Job) -> None:
-        """Queue a job. Raises Busy when `limit` are waiting, Closed after `close`."""
+        """Queue a job. Raises Busy when `limit` are waiting, Closed after `close`.
+
+        Jobs that are held back have a limit of their own, and are ahead of nobody who is not.
+        """
         with self._changed:
             if self._is_closed:
                 raise Closed("the engine is shutting down")
-            if len(self._jobs) >= self._limit:
+            if self._ahead_of(job) >= self._limit:
                 self._drop_cancelled()
-            if len(self._jobs) >= self._limit:
-                raise Busy(len(self._jobs))
+            if (ahead := self._ahead_of(job)) >= self._limit:
+                raise Busy(ahead)
             # Said before the engine can take the job, so that Queued is always a job's first event.
-            job.sink(Queued(len(self._jobs)))
+            job.sink(Queued(ahead))
+            job.waits_in = self
             self._jobs.append(job)
             self._changed.notify()
 
-    def get(self, *, wait: bool = True, only: Callable[[Job], bool] = lambda _: True) -> Job | None:
-        """The next job of those that `only` lets pass.
+    def _ahead_of(self, job: Job) -> int:
+        is_held = self.holds_back(job)
+        return sum(self.holds_back(other) == is_held for other in self._jobs)
 
-        None when there is none and `wait` is off, or once the inbox is closed and empty.
+    def get(self, *, wait: bool = True, only: Callable[[Job], bool] = lambda _: True) -> Job | None:
+        """The next job of those that `only` lets pass and nobody holds back.
+
+        None when there is none and `wait` is off, or once the inbox is closed.
         """
         with self._changed:
-            while wait and not self._jobs and not self._is_closed:
+            while (found := self._first(only)) is None:
+                if not wait or self._is_closed:
+                    return None
                 self._changed.wait()
-            found = next((index for index, job in enumerate(self._jobs) if only(job)), None)
-            if found is None:
-                return None
+                self._drop_taken_back()
             job = self._jobs[found]
             del self._jobs[found]
+            job.waits_in = None
             return job
 
+    def _first(self, only: Callable[[Job], bool]) -> int | None:
+        return next((at for at, job in enumerate(self._jobs) if only(job) and not self.holds_back(job)), None)
+
     def wait(self, timeout_s: float) -> bool:
-        """Until there is a job or the inbox is closed. False when neither came in time."""
+        """Until there is a job that may begin or the inbox is closed. False when neither came in time."""
+
+        def has_work() -> bool:
+            self._drop_taken_back()
+            return self._is_closed or self._first(lambda _: True) is not None
+
         with self._changed:
-            return self._changed.wait_for(lambda: bool(self._jobs) or self._is_closed, timeout_s)
+            return self._changed.wait_for(has_work, timeout_s)
+
+    def stir(self) -> None:
+        """From any thread: a job that waits was taken back. It ends now, although nothing may be there to begin."""
+        with self._changed:
+            self._changed.notify_all()
+
+    # Holding back.
+
+    def hold(self, source: str) -> Callable[[], None]:
+        """From now on jobs of `source` wait here, until the returned function is called: from any thread, and once
+        more does no harm. A closed inbox holds nobody back. What of them has begun ends first (`service.serve`).
+        """
+        hold = object()
+
+        def release() -> None:
+            with self._changed:
+                self._holds.pop(hold, None)
+                self._changed.notify_all()
+
+        with self._changed:
+            self._holds[hold] = source
+        return release
+
+    def let_go(self) -> None:
+        """End every hold. From any thread."""
+        with self._changed:
+            self._holds.clear()
+            self._changed.notify_all()
+
+    def holds_back(self, job: Job) -> bool:
+        """Whether jobs of its source are held: those that wait, and those that have begun."""
+        return not self._is_closed and job.source in self._holds.values()
+
+    @property
+    def is_holding(self) -> bool:
+        return bool(self._holds) and not self._is_closed
+
+    @property
+    def held(self) -> int:
+        """Jobs that wait because they are held back."""
+        with self._changed:
+            return sum(self.holds_back(job) for job in self._jobs)
+
+    def _drop_taken_back(self) -> None:
+        """While it waits. Whoever finds the inbox closed empties it."""
+        if not self._is_closed:
+            self._drop_cancelled()
 
     def drop_cancelled(self) -> None:
         """End the waiting jobs that nobody wants any more, with the Done that each must have."""

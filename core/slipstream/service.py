@@ -61,7 +61,8 @@ def serve(
     prompts alone. Where the engine decodes several together, one chunk of one prompt is read between two rounds. An
     error of a request fails its job alone. Any other exception means that a forward pass broke and the caches are
     lies: every job fails with EngineFaulted until the program opens a new engine. Closing the inbox while the engine
-    opens gives the load up at its next piece.
+    opens gives the load up at its next piece. While the inbox holds jobs back, those of them that have begun go on to
+    their end, and only then do others begin.
     """
 
     engine = _open(inbox, open_engine, emit, name)
@@ -212,6 +213,8 @@ def _admit(inbox: Inbox, engine: Engine, turns: _Turns, places: int) -> bool:
     if not turns and not inbox.wait(REST_AFTER_S):
         engine.rest()
     inbox.drop_cancelled()
+    if any(inbox.holds_back(turn.job) for turn in turns):
+        return False  # whoever holds them back wants the engine alone: what had begun ends first
     while len(turns) < places + SHORT_PLACES:
         job = inbox.get(wait=not turns, only=_anybody if len(turns) < places else _is_short)
         if job is None:
@@ -232,5 +235,6 @@ def _is_short(job: Job) -> bool:
 
 def _refuse_all(inbox: Inbox, error: SlipstreamError) -> None:
     """Fail each job as it comes, so that nobody waits for an engine that is not there."""
+    inbox.let_go()
     while (job := inbox.get()) is not None:
         job.sink(cancelled_before_start(job) if job.is_cancelled else Failed(error))

@@ -460,10 +460,10 @@
         <translation>{0} und {1}</translation>
     </message>
     <message numerus="yes">
-        <source>✓ Identical, %n token(s)</source>
+        <source>✓ Identical, %Ln token(s)</source>
         <translation>
-            <numerusform>✓ Gleich, %n Token</numerusform>
-            <numerusform>✓ Gleich, %n Tokens</numerusform>
+            <numerusform>✓ Gleich, %Ln Token</numerusform>
+            <numerusform>✓ Gleich, %Ln Tokens</numerusform>
         </translation>
     </message>
     <message>
@@ -491,10 +491,10 @@
         <translation>Das ist ein Fehler. Bitte melden. Geprüft {0}</translation>
     </message>
     <message numerus="yes">
-        <source>Verifying, {0} of %n token(s)</source>
+        <source>Verifying, {0} of %Ln token(s)</source>
         <translation>
-            <numerusform>Prüft, {0} von %n Token</numerusform>
-            <numerusform>Prüft, {0} von %n Token</numerusform>
+            <numerusform>Prüft, {0} von %Ln Token</numerusform>
+            <numerusform>Prüft, {0} von %Ln Token</numerusform>
         </translation>
     </message>
 </context>
@@ -644,6 +644,13 @@
     </message>
 </context>
 <context>
+    <name>ChatLength</name>
+    <message>
+        <source>The last message alone has {0} tokens; shorten it.</source>
+        <translation>Schon die letzte Nachricht hat {0} Tokens; bitte kürzen.</translation>
+    </message>
+</context>
+<context>
     <name>ChatList</name>
     <message>
         <source>Today</source>
@@ -687,10 +694,6 @@
     <message>
         <source>Chats cannot be saved in their folder. Check its rights and free space.</source>
         <translation>Chats können in ihrem Ordner nicht gesichert werden. Bitte Rechte und freien Platz prüfen.</translation>
-    </message>
-    <message>
-        <source>The last message alone has {0} tokens; shorten it.</source>
-        <translation>Schon die letzte Nachricht hat {0} Tokens; bitte kürzen.</translation>
     </message>
     <message>
         <source>Deleted “{0}”</source>
@@ -868,10 +871,6 @@
         <translation>{0}: Dieses Modell liest nur Text.</translation>
     </message>
     <message>
-        <source>{0} is larger than 4 MB; attach a part of it.</source>
-        <translation>{0} ist größer als 4 MB; bitte einen Teil davon anhängen.</translation>
-    </message>
-    <message>
         <source>{0} cannot be read; check the file.</source>
         <translation>{0} kann nicht gelesen werden; bitte die Datei prüfen.</translation>
     </message>
@@ -927,6 +926,14 @@
         <source>Attach files</source>
         <translation>Dateien anhängen</translation>
     </message>
+    <message>
+        <source>{0} has more text than 4 MB; attach a part of it.</source>
+        <translation>{0} hat mehr Text als 4 MB; hänge einen Teil davon an.</translation>
+    </message>
+    <message>
+        <source>{0} is locked with a password; save a copy without one and attach that.</source>
+        <translation>{0} ist mit einem Passwort gesperrt; sichere eine Kopie ohne Passwort und hänge sie an.</translation>
+    </message>
 </context>
 <context>
     <name>Conversation</name>
@@ -942,10 +949,10 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>Reply finished, %n token(s)</source>
+        <source>Reply finished, %Ln token(s)</source>
         <translation>
-            <numerusform>Antwort fertig, %n Token</numerusform>
-            <numerusform>Antwort fertig, %n Tokens</numerusform>
+            <numerusform>Antwort fertig, %Ln Token</numerusform>
+            <numerusform>Antwort fertig, %Ln Tokens</numerusform>
         </translation>
     </message>
     <message>
@@ -1273,6 +1280,10 @@
     <message>
         <source>Crashed</source>
         <translation>Abgestürzt</translation>
+    </message>
+    <message>
+        <source>Clients paused</source>
+        <translation>Programme pausiert</translation>
     </message>
 </context>
 <context>
@@ -2508,37 +2519,29 @@
         <translation>{0} Tokens je Runde</translation>
     </message>
     <message numerus="yes">
-        <source>%n token(s)</source>
+        <source>%Ln token(s)</source>
         <translation>
-            <numerusform>%n Token</numerusform>
-            <numerusform>%n Tokens</numerusform>
+            <numerusform>%Ln Token</numerusform>
+            <numerusform>%Ln Tokens</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n token(s), done</source>
+        <source>%Ln token(s), done</source>
         <translation>
-            <numerusform>%n Token, fertig</numerusform>
-            <numerusform>%n Tokens, fertig</numerusform>
+            <numerusform>%Ln Token, fertig</numerusform>
+            <numerusform>%Ln Tokens, fertig</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n token(s) after {0} s</source>
+        <source>%Ln token(s) after {0} s</source>
         <translation>
-            <numerusform>%n Token nach {0} s</numerusform>
-            <numerusform>%n Tokens nach {0} s</numerusform>
+            <numerusform>%Ln Token nach {0} s</numerusform>
+            <numerusform>%Ln Tokens nach {0} s</numerusform>
         </translation>
     </message>
 </context>
 <context>
-    <name>RaceScreen</name>
-    <message>
-        <source>Race</source>
-        <translation>Rennen</translation>
-    </message>
-    <message>
-        <source>Save the report</source>
-        <translation>Bericht sichern</translation>
-    </message>
+    <name>RaceGate</name>
     <message>
         <source>The model is loading.</source>
         <translation>Das Modell wird geladen.</translation>
@@ -2568,15 +2571,15 @@
         <translation>Entwurfsmodell holen …</translation>
     </message>
     <message numerus="yes">
-        <source>%n client(s) are being answered: results would be disturbed.</source>
+        <source>%n client(s) are connected: results would be disturbed.</source>
         <translation>
-            <numerusform>Ein Client wird gerade bedient: Das würde die Ergebnisse stören.</numerusform>
-            <numerusform>%n Clients werden gerade bedient: Das würde die Ergebnisse stören.</numerusform>
+            <numerusform>%n Programm ist verbunden: Das würde die Ergebnisse stören.</numerusform>
+            <numerusform>%n Programme sind verbunden: Das würde die Ergebnisse stören.</numerusform>
         </translation>
     </message>
     <message>
-        <source>Stop the server</source>
-        <translation>Server anhalten</translation>
+        <source>Pause clients</source>
+        <translation>Programme pausieren</translation>
     </message>
     <message>
         <source>Run anyway (marked)</source>
@@ -2586,9 +2589,35 @@
         <source>Write what every arm is to be asked.</source>
         <translation>Schreibe, was alle gefragt werden sollen.</translation>
     </message>
+</context>
+<context>
+    <name>RaceOutcome</name>
     <message>
-        <source>On battery: speeds may be lower, and the report will say so.</source>
-        <translation>Im Batteriebetrieb: Es kann langsamer sein, und der Bericht vermerkt es.</translation>
+        <source>The report was copied, as Markdown.</source>
+        <translation>Der Bericht wurde als Markdown kopiert.</translation>
+    </message>
+    <message>
+        <source>Markdown (*.md);;JSON (*.json)</source>
+        <translation>Markdown (*.md);;JSON (*.json)</translation>
+    </message>
+    <message>
+        <source>Save the report</source>
+        <translation>Bericht sichern</translation>
+    </message>
+    <message>
+        <source>New chats use {0}.</source>
+        <translation>Neue Chats verwenden {0}.</translation>
+    </message>
+    <message>
+        <source>Choose {0} as this pair&apos;s drafter.</source>
+        <translation>Wähle {0} als Entwurfsmodell dieses Paars.</translation>
+    </message>
+</context>
+<context>
+    <name>RaceScreen</name>
+    <message>
+        <source>Race</source>
+        <translation>Rennen</translation>
     </message>
     <message>
         <source>warm-up</source>
@@ -2619,28 +2648,30 @@
         <translation>Wiedergabe einzelner Läufe: Sie liefen nicht gleichzeitig.</translation>
     </message>
     <message>
-        <source>The report was copied, as Markdown.</source>
-        <translation>Der Bericht wurde als Markdown kopiert.</translation>
-    </message>
-    <message>
-        <source>Markdown (*.md);;JSON (*.json)</source>
-        <translation>Markdown (*.md);;JSON (*.json)</translation>
-    </message>
-    <message>
-        <source>New chats use {0}.</source>
-        <translation>Neue Chats verwenden {0}.</translation>
-    </message>
-    <message>
-        <source>Choose {0} as this pair&apos;s drafter.</source>
-        <translation>Wähle {0} als Entwurfsmodell dieses Paars.</translation>
-    </message>
-    <message>
         <source>{0}, about {1} left</source>
         <translation>{0}, noch etwa {1}</translation>
     </message>
     <message>
         <source>Race finished: {0}</source>
         <translation>Das Rennen ist beendet: {0}</translation>
+    </message>
+    <message numerus="yes">
+        <source>It begins when %n answer(s) to clients have ended.</source>
+        <translation>
+            <numerusform>Es beginnt, sobald %n Antwort an ein Programm zu Ende ist.</numerusform>
+            <numerusform>Es beginnt, sobald %n Antworten an Programme zu Ende sind.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Clients are paused: %n of their requests wait.</source>
+        <translation>
+            <numerusform>Programme sind pausiert: %n ihrer Anfragen wartet.</numerusform>
+            <numerusform>Programme sind pausiert: %n ihrer Anfragen warten.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Let them go on</source>
+        <translation>Weiterlaufen lassen</translation>
     </message>
 </context>
 <context>
@@ -2733,6 +2764,14 @@
         <source>Stop</source>
         <translation>Anhalten</translation>
     </message>
+    <message>
+        <source>⚠ Low power mode: speeds are lower, and the report will say so.</source>
+        <translation>⚠ Stromsparmodus: Es geht langsamer, und der Bericht vermerkt es.</translation>
+    </message>
+    <message>
+        <source>⚠ On battery: speeds may be lower, and the report will say so.</source>
+        <translation>⚠ Akkubetrieb: Es geht vielleicht langsamer, und der Bericht vermerkt es.</translation>
+    </message>
 </context>
 <context>
     <name>RaceVerdict</name>
@@ -2801,11 +2840,67 @@
         <translation>Wo sie auseinandergehen, lagen die beiden besten enger beieinander als die Rundung: {0}.</translation>
     </message>
     <message numerus="yes">
-        <source>Identical output, %n token(s), {0} of {0} comparisons</source>
+        <source>Identical output, %Ln token(s), {0} of {0} comparisons</source>
         <translation>
-            <numerusform>Gleiche Ausgabe, %n Token, {0} von {0} Vergleichen</numerusform>
-            <numerusform>Gleiche Ausgabe, %n Tokens, {0} von {0} Vergleichen</numerusform>
+            <numerusform>Gleiche Ausgabe, %Ln Token, {0} von {0} Vergleichen</numerusform>
+            <numerusform>Gleiche Ausgabe, %Ln Tokens, {0} von {0} Vergleichen</numerusform>
         </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n client(s) were connected</source>
+        <translation>
+            <numerusform>%n Programm war verbunden</numerusform>
+            <numerusform>%n Programme waren verbunden</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>clients that were paused were let go on before its end</source>
+        <translation>pausierte Programme durften vor seinem Ende weiterlaufen</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n other request(s) ran during the race</source>
+        <translation>
+            <numerusform>%n andere Anfrage lief während des Rennens</numerusform>
+            <numerusform>%n andere Anfragen liefen während des Rennens</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>this machine was {0} when the race began</source>
+        <translation>dieser Rechner war ausgelastet, als das Rennen begann: {0}</translation>
+    </message>
+    <message>
+        <source>this machine ran on its battery</source>
+        <translation>dieser Rechner lief im Akkubetrieb</translation>
+    </message>
+    <message>
+        <source>this machine was in its low power mode</source>
+        <translation>dieser Rechner war im Stromsparmodus</translation>
+    </message>
+    <message>
+        <source>this machine was hot</source>
+        <translation>dieser Rechner war heiß</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n run(s) were repeated, as heat or power changed meanwhile</source>
+        <translation>
+            <numerusform>%n Lauf wurde wiederholt, weil sich Wärme oder Stromversorgung änderten</numerusform>
+            <numerusform>%n Läufe wurden wiederholt, weil sich Wärme oder Stromversorgung änderten</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ReadingRow</name>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Do not attach them</source>
+        <translation>Nicht anhängen</translation>
+    </message>
+    <message>
+        <source>Reading {0}…</source>
+        <translation>{0} wird gelesen …</translation>
     </message>
 </context>
 <context>
@@ -3386,6 +3481,21 @@
     <message>
         <source>No model is loaded: the first request loads {0}.</source>
         <translation>Kein Modell ist geladen: die erste Anfrage lädt {0}.</translation>
+    </message>
+    <message>
+        <source>Let them go on</source>
+        <translation>Weiterlaufen lassen</translation>
+    </message>
+    <message>
+        <source>The race goes on beside them, and is marked.</source>
+        <translation>Das Rennen läuft neben ihnen weiter und bekommt einen Vermerk.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Clients are paused by the race: %n request(s) wait.</source>
+        <translation>
+            <numerusform>Das Rennen pausiert Programme: %n Anfrage wartet.</numerusform>
+            <numerusform>Das Rennen pausiert Programme: %n Anfragen warten.</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -4308,10 +4418,10 @@
         <translation>{0} je Runde</translation>
     </message>
     <message numerus="yes">
-        <source>%n token(s)</source>
+        <source>%Ln token(s)</source>
         <translation>
-            <numerusform>%n Token</numerusform>
-            <numerusform>%n Tokens</numerusform>
+            <numerusform>%Ln Token</numerusform>
+            <numerusform>%Ln Tokens</numerusform>
         </translation>
     </message>
     <message>
@@ -4359,10 +4469,10 @@
         <translation>Entworfene Tokens, die Teil der Antwort wurden, von allen entworfenen</translation>
     </message>
     <message numerus="yes">
-        <source>Tokens that each of %n pass(es) of the model made; 1.0 is plain decoding</source>
+        <source>Tokens that each of %Ln pass(es) of the model made; 1.0 is plain decoding</source>
         <translation>
             <numerusform>Token, die der eine Durchlauf des Modells ergab; 1.0 ist einfaches Dekodieren</numerusform>
-            <numerusform>Token, die jeder von %n Durchläufen des Modells ergab; 1.0 ist einfaches Dekodieren</numerusform>
+            <numerusform>Token, die jeder von %Ln Durchläufen des Modells ergab; 1.0 ist einfaches Dekodieren</numerusform>
         </translation>
     </message>
 </context>
@@ -4466,6 +4576,13 @@
     <message>
         <source>Engine crashed</source>
         <translation>Engine abgestürzt</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n client(s), paused</source>
+        <translation>
+            <numerusform>%n Client, pausiert</numerusform>
+            <numerusform>%n Clients, pausiert</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -4607,10 +4724,10 @@
         <translation>Denkt nach … {0} s</translation>
     </message>
     <message numerus="yes">
-        <source>Thought for {0} s (%n token(s))</source>
+        <source>Thought for {0} s (%Ln token(s))</source>
         <translation>
-            <numerusform>{0} s nachgedacht (%n Token)</numerusform>
-            <numerusform>{0} s nachgedacht (%n Tokens)</numerusform>
+            <numerusform>{0} s nachgedacht (%Ln Token)</numerusform>
+            <numerusform>{0} s nachgedacht (%Ln Tokens)</numerusform>
         </translation>
     </message>
     <message>

@@ -4,17 +4,17 @@
 <context>
     <name>AnswerActions</name>
     <message numerus="yes">
-        <source>✓ Identical, %n token(s)</source>
+        <source>✓ Identical, %Ln token(s)</source>
         <translation>
-            <numerusform>✓ Identical, %n token</numerusform>
-            <numerusform>✓ Identical, %n tokens</numerusform>
+            <numerusform>✓ Identical, %Ln token</numerusform>
+            <numerusform>✓ Identical, %Ln tokens</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>Verifying, {0} of %n token(s)</source>
+        <source>Verifying, {0} of %Ln token(s)</source>
         <translation>
-            <numerusform>Verifying, {0} of %n token</numerusform>
-            <numerusform>Verifying, {0} of %n tokens</numerusform>
+            <numerusform>Verifying, {0} of %Ln token</numerusform>
+            <numerusform>Verifying, {0} of %Ln tokens</numerusform>
         </translation>
     </message>
 </context>
@@ -48,10 +48,10 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>Reply finished, %n token(s)</source>
+        <source>Reply finished, %Ln token(s)</source>
         <translation>
-            <numerusform>Reply finished, %n token</numerusform>
-            <numerusform>Reply finished, %n tokens</numerusform>
+            <numerusform>Reply finished, %Ln token</numerusform>
+            <numerusform>Reply finished, %Ln tokens</numerusform>
         </translation>
     </message>
 </context>
@@ -135,44 +135,82 @@
 <context>
     <name>RaceArm</name>
     <message numerus="yes">
-        <source>%n token(s)</source>
+        <source>%Ln token(s)</source>
         <translation>
-            <numerusform>%n token</numerusform>
-            <numerusform>%n tokens</numerusform>
+            <numerusform>%Ln token</numerusform>
+            <numerusform>%Ln tokens</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n token(s), done</source>
+        <source>%Ln token(s), done</source>
         <translation>
-            <numerusform>%n token, done</numerusform>
-            <numerusform>%n tokens, done</numerusform>
+            <numerusform>%Ln token, done</numerusform>
+            <numerusform>%Ln tokens, done</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n token(s) after {0} s</source>
+        <source>%Ln token(s) after {0} s</source>
         <translation>
-            <numerusform>%n token after {0} s</numerusform>
-            <numerusform>%n tokens after {0} s</numerusform>
+            <numerusform>%Ln token after {0} s</numerusform>
+            <numerusform>%Ln tokens after {0} s</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>RaceGate</name>
+    <message numerus="yes">
+        <source>%n client(s) are connected: results would be disturbed.</source>
+        <translation>
+            <numerusform>%n client is connected: results would be disturbed.</numerusform>
+            <numerusform>%n clients are connected: results would be disturbed.</numerusform>
         </translation>
     </message>
 </context>
 <context>
     <name>RaceScreen</name>
     <message numerus="yes">
-        <source>%n client(s) are being answered: results would be disturbed.</source>
+        <source>It begins when %n answer(s) to clients have ended.</source>
         <translation>
-            <numerusform>A client is being answered: results would be disturbed.</numerusform>
-            <numerusform>%n clients are being answered: results would be disturbed.</numerusform>
+            <numerusform>It begins when %n answer to a client has ended.</numerusform>
+            <numerusform>It begins when %n answers to clients have ended.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Clients are paused: %n of their requests wait.</source>
+        <translation>
+            <numerusform>Clients are paused: %n of their requests waits.</numerusform>
+            <numerusform>Clients are paused: %n of their requests wait.</numerusform>
         </translation>
     </message>
 </context>
 <context>
     <name>RaceVerdict</name>
     <message numerus="yes">
-        <source>Identical output, %n token(s), {0} of {0} comparisons</source>
+        <source>Identical output, %Ln token(s), {0} of {0} comparisons</source>
         <translation>
-            <numerusform>Identical output, %n token, {0} of {0} comparisons</numerusform>
-            <numerusform>Identical output, %n tokens, {0} of {0} comparisons</numerusform>
+            <numerusform>Identical output, %Ln token, {0} of {0} comparisons</numerusform>
+            <numerusform>Identical output, %Ln tokens, {0} of {0} comparisons</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n client(s) were connected</source>
+        <translation>
+            <numerusform>%n client was connected</numerusform>
+            <numerusform>%n clients were connected</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n other request(s) ran during the race</source>
+        <translation>
+            <numerusform>%n other request ran during the race</numerusform>
+            <numerusform>%n other requests ran during the race</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n run(s) were repeated, as heat or power changed meanwhile</source>
+        <translation>
+            <numerusform>%n run was repeated, as heat or power changed meanwhile</numerusform>
+            <numerusform>%n runs were repeated, as heat or power changed meanwhile</numerusform>
         </translation>
     </message>
 </context>
@@ -228,6 +266,16 @@
     </message>
 </context>
 <context>
+    <name>ServerScreen</name>
+    <message numerus="yes">
+        <source>Clients are paused by the race: %n request(s) wait.</source>
+        <translation>
+            <numerusform>Clients are paused by the race: %n request waits.</numerusform>
+            <numerusform>Clients are paused by the race: %n requests wait.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>Shell</name>
     <message numerus="yes">
         <source>%n clients are using the server. Quit anyway?</source>
@@ -240,17 +288,17 @@
 <context>
     <name>StatsStrip</name>
     <message numerus="yes">
-        <source>%n token(s)</source>
+        <source>%Ln token(s)</source>
         <translation>
-            <numerusform>%n token</numerusform>
-            <numerusform>%n tokens</numerusform>
+            <numerusform>%Ln token</numerusform>
+            <numerusform>%Ln tokens</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>Tokens that each of %n pass(es) of the model made; 1.0 is plain decoding</source>
+        <source>Tokens that each of %Ln pass(es) of the model made; 1.0 is plain decoding</source>
         <translation>
             <numerusform>Tokens that the one pass of the model made; 1.0 is plain decoding</numerusform>
-            <numerusform>Tokens that each of %n passes of the model made; 1.0 is plain decoding</numerusform>
+            <numerusform>Tokens that each of %Ln passes of the model made; 1.0 is plain decoding</numerusform>
         </translation>
     </message>
 </context>
@@ -261,6 +309,13 @@
         <translation>
             <numerusform>%n client</numerusform>
             <numerusform>%n clients</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n client(s), paused</source>
+        <translation>
+            <numerusform>%n client, paused</numerusform>
+            <numerusform>%n clients, paused</numerusform>
         </translation>
     </message>
 </context>
@@ -277,10 +332,10 @@
 <context>
     <name>ThinkingCard</name>
     <message numerus="yes">
-        <source>Thought for {0} s (%n token(s))</source>
+        <source>Thought for {0} s (%Ln token(s))</source>
         <translation>
-            <numerusform>Thought for {0} s (%n token)</numerusform>
-            <numerusform>Thought for {0} s (%n tokens)</numerusform>
+            <numerusform>Thought for {0} s (%Ln token)</numerusform>
+            <numerusform>Thought for {0} s (%Ln tokens)</numerusform>
         </translation>
     </message>
 </context>

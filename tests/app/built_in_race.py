@@ -81,7 +81,7 @@ def race(shell: Shell, args: argparse.Namespace) -> dict[str, Any]:
         "title": screen.verdict.grade.text(),
         "sentence": screen.verdict.sentence.text(),
         "verdict": result.race.verdict.value,
-        "marks": result.plan.marks,
+        "marks": [mark.english for mark in result.plan.marks],
         "tokens_per_round": {arm.mode.value: round(arm.tokens_per_round, 3) for arm in result.race.arms},
         "texts": sorted({run.answer.text for run in result.race.runs}),
         "costs": shell.app.session.costs,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QtMsgType, qInstallMessageHandler
 from pytestqt.qtbot import QtBot
 
 from fakes import FakeEngine, Script
@@ -63,6 +63,14 @@ def no_thread_left(qapp: object) -> Iterator[None]:
     for thread in left:
         thread.join(2)
     assert not [thread for thread in left if thread.is_alive()], left
+
+
+@pytest.fixture(autouse=True)
+def same_language() -> Iterator[None]:
+    """Whatever language a test chose, the next one's numbers are written as before."""
+    before = QLocale()
+    yield
+    QLocale.setDefault(before)
 
 
 @pytest.fixture

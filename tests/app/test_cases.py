@@ -26,7 +26,7 @@ from slipstream_app.models.telemetry_history import history_csv
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.chat import ChatScreen
 from slipstream_app.screens.telemetry import TelemetryScreen
-from slipstream_app.settings_table import Detail
+from slipstream_app.setting import Detail
 from slipstream_app.theme import contrast
 from slipstream_app.widgets.code_card import CodeCard, CodeText
 from slipstream_app.widgets.prose import Prose

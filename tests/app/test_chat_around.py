@@ -17,7 +17,7 @@ from slipstream.types import Mode
 from slipstream_app.models import chat_prompt
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.chat import ChatScreen
-from slipstream_app.settings_table import Detail
+from slipstream_app.setting import Detail
 
 from .test_chat_screen import ask, last
 

@@ -394,6 +394,10 @@ def test_long_pastes_and_files_become_chips_and_others_are_refused(
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(tmp_path / name)) for name in files])
     composer.input.insertFromMimeData(data)
+    assert "Reading a.py, " in composer.reading.words.text()
+    assert not composer.can_submit, "they would be missing"
+    wait(lambda: len(composer.attachments) == 3 and composer.reading.isHidden())
+    assert composer.can_submit
     assert [one.name for one in composer.attachments][1:] == ["a.py", "d.pdf"]
     assert composer.attachments[1].text == "print('hé')"
     assert "Hello PDF" in composer.attachments[2].text

@@ -33,7 +33,7 @@ def test_linux_says_how_long_programs_waited_for_memory(tmp_path: Path, share: s
 
 def test_where_nothing_is_said_nothing_is_known(tmp_path: Path) -> None:
     assert conditions.of_linux(tmp_path, tmp_path) == Conditions()
-    assert conditions.of_macos("", "", "") == Conditions()
+    assert conditions.of_macos("", "", "", "") == Conditions()
     assert Conditions().is_calm
 
 
@@ -48,7 +48,17 @@ def test_where_nothing_is_said_nothing_is_known(tmp_path: Path) -> None:
 def test_macos_says_it_in_its_own_words(
     heat: str, memory: str, power: str, expected: tuple[Level, Level, bool]
 ) -> None:
-    found = conditions.of_macos(heat, memory, power)
+    found = conditions.of_macos(heat, memory, power, "")
     assert (found.thermal, found.pressure, found.on_battery) == expected
     assert found.swap_bytes == int(1024.5 * 2**20)
     assert found.is_calm is (expected[0] is Level.NOMINAL)
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_low"),
+    [(" lowpowermode         1", True), (" powermode            1", True), (" lowpowermode         0", False)],
+)
+def test_macos_says_whether_it_saves_power(settings: str, is_low: bool) -> None:
+    said = f"Currently in use:\n standby              1\n{settings}\n hibernatemode        3"
+    assert conditions.of_macos("", "", "", said) == Conditions(low_power=is_low)
+    assert (Conditions(low_power=is_low).for_speed == Conditions().for_speed) is not is_low

@@ -107,11 +107,13 @@ def test_splitters_stay_where_they_were_put(qtbot: QtBot, context: AppContext) -
     first.pairs.setSizes([200, 400])
     splitters.remember(context.settings, first)
     second = opened()
-    qtbot.waitUntil(lambda: second.pairs.sizes() == first.pairs.sizes(), timeout=2000)
+    qtbot.waitUntil(lambda: abs(second.pairs.sizes()[0] - first.pairs.sizes()[0]) <= 1, timeout=2000)
     assert not second.pairs.childrenCollapsible()
     context.settings.remember("splitters/models/0", "no state")
     third = opened()
-    assert third.pairs.sizes() != first.pairs.sizes()
+    assert abs(third.pairs.sizes()[0] - first.pairs.sizes()[0]) > 1
+    splitters.remember(context.settings, third)
+    assert context.settings.recall("splitters/models/0") == "no state", "nobody moved it"
     for screen in (first, second, third):
         screen.closing()
 

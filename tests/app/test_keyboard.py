@@ -25,7 +25,7 @@ from fakes import FakeEngine, FakeTokeniser, Script
 from slipstream_app.models import chat_prompt
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.registry import PLACES
-from slipstream_app.settings_table import Detail
+from slipstream_app.setting import Detail
 from slipstream_app.windows.settings_window import PAGES
 from slipstream_app.windows.shell import Shell
 

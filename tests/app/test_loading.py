@@ -13,7 +13,7 @@ from fakes import FakeEngine
 from slipstream.events import Empty, Loading, Report
 from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.session import Session
-from slipstream_app.models.sizes import part_text
+from slipstream_app.numbers import part_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.onboarding_ready import ReadyCard
 from slipstream_app.widgets.load_bar import LoadBar

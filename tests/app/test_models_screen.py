@@ -16,8 +16,8 @@ from app.scripted_store import DRAFTER, GB, ScriptedStore
 from slipstream.errors import InvalidRequest, SlipstreamError
 from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.models.pairs import CONTEXTS, PEAK, STATE, DownloadState, Fetch, FitWord, Missing, PairFit
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.store import open_store
+from slipstream_app.numbers import size_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.models import DOWNLOADS, SUGGESTED, ModelsScreen
 
@@ -386,3 +386,20 @@ def test_a_full_disk_names_what_could_go(qtbot: QtBot, screen: ModelsScreen) -> 
     screen.fetching.show_state(failed(is_full=True))
     words = screen.downloads.cards["publisher/gemma-dspark"].words.text()
     assert "The largest pairs here: Qwen3.8 27B + DFlash 2 (17.2 GB)." in words
+
+
+@pytest.mark.parametrize("size", [(824, 500), (1080, 700), (1416, 930)])
+def test_the_table_ends_with_its_last_row_and_the_details_have_the_rest(
+    qtbot: QtBot, screen: ModelsScreen, size: tuple[int, int]
+) -> None:
+    screen.resize(*size)
+    visit(qtbot, screen)
+    qtbot.waitUntil(lambda: all(screen.pairs.sizes()), timeout=5000)
+    pairs, view = screen.pairs, screen.pairs.view
+    qtbot.waitUntil(lambda: abs(view.height() - view.whole_height) <= 2, timeout=5000)
+    bar = pairs.details.verticalScrollBar()
+    assert (bar.maximum() > 0) is (size[1] == 500), "only in a small window there is more than can be seen"
+    pairs.setSizes([150, 400])  # as somebody left it
+    left = pairs.sizes()
+    screen.search.setText("qwen")
+    assert pairs.sizes() == left

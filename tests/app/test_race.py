@@ -28,6 +28,7 @@ from slipstream_app.main import make_context
 from slipstream_app.models import race as models_race
 from slipstream_app.models.conditions import Conditions, Level
 from slipstream_app.models.race import Replay
+from slipstream_app.models.race_marks import Cause, Mark
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.race import RaceScreen
 from slipstream_app.settings import Settings
@@ -227,11 +228,11 @@ def test_the_report_is_copied_and_saved(
     run(qtbot, screen)
     screen.verdict.copy.click()
     assert QApplication.clipboard().text().startswith("# Race: fake-model")
-    screen.save_to(tmp_path / "race.json")
+    screen.outcome.save_to(tmp_path / "race.json")
     told = json.loads((tmp_path / "race.json").read_text())
     assert (told["options"]["temperature"], told["options"]["seed"]) == (0.7, 11)
     assert len(told["runs"]) == 4
-    screen.save_to(tmp_path / "race.md")
+    screen.outcome.save_to(tmp_path / "race.md")
     assert "temperature 0.7, seed 11" in (tmp_path / "race.md").read_text()
 
 
@@ -267,9 +268,9 @@ def test_connected_clients_are_not_raced_beside(
         assert screen.runner.is_running
     qtbot.waitUntil(lambda: screen.result is not None, timeout=20_000)
     assert screen.result is not None
-    assert screen.result.plan.marks[0] == "1 client was connected"
-    assert "client was connected" in screen.verdict.marked.text()
-    assert "Marked: 1 client was connected" in screen.report_text(as_json=False)
+    assert screen.result.plan.marks[0] == Mark(Cause.CLIENTS)
+    assert "1 client(s) were connected" in screen.verdict.marked.text()
+    assert "Marked: 1 client was connected" in screen.outcome.text(as_json=False)
 
 
 def test_a_busy_machine_marks_the_race(
@@ -279,7 +280,7 @@ def test_a_busy_machine_marks_the_race(
     engine.script = SAME
     run(qtbot, screen)
     assert screen.result is not None
-    assert screen.result.plan.marks[0] == "this machine was busy (load 9.0) when the race began"
+    assert screen.result.plan.marks[0].english == "this machine was busy (load 9.0) when the race began"
 
 
 def test_requests_that_come_in_between_mark_the_race(
@@ -290,7 +291,8 @@ def test_requests_that_come_in_between_mark_the_race(
     ready.session.submit(Request(Text("x")), "chat")
     qtbot.waitUntil(lambda: screen.result is not None, timeout=20_000)
     assert screen.result is not None
-    assert screen.result.plan.marks == ("1 other requests ran during the race",)
+    assert screen.result.plan.marks == (Mark(Cause.OTHERS),)
+    assert "Marked: 1 other request ran during the race" in screen.outcome.text(as_json=False)
 
 
 def test_a_prompt_from_elsewhere_is_taken_over(qtbot: QtBot, screen: RaceScreen, ready: AppContext) -> None:
@@ -334,11 +336,8 @@ def test_a_run_during_which_the_power_changed_is_made_again(
     plain, draft = Mode.BASELINE, Mode.DSPARK
     assert asked == [plain, draft, draft, plain, draft, draft, plain]
     assert len(screen.result.race.disturbed) == 1
-    assert screen.result.plan.marks == (
-        "this machine ran on its battery",
-        "1 run was repeated, as heat or power changed meanwhile",
-    )
-    assert "Marked: this machine ran on its battery" in screen.report_text(as_json=False)
+    assert screen.result.plan.marks == (Mark(Cause.BATTERY), Mark(Cause.REPEATED))
+    assert "Marked: this machine ran on its battery" in screen.outcome.text(as_json=False)
 
 
 def test_a_hot_machine_is_waited_for(

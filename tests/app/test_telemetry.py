@@ -14,9 +14,9 @@ from pytestqt.qtbot import QtBot
 from fakes import FakeEngine, Script
 from slipstream.events import Delta, Done, Finish, Prefill, Round, Timings
 from slipstream.types import Mode, Options, Request, Text
-from slipstream_app.models.sizes import share_text
 from slipstream_app.models.telemetry import Ended, RoundPoint, Telemetry, csv_text, letter_of, rounds_csv, speed_line
 from slipstream_app.models.telemetry_history import DayRow, TelemetryHistory
+from slipstream_app.numbers import share_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.telemetry import HISTORY, SESSION, TelemetryScreen
 

@@ -19,6 +19,7 @@ class Bus(QObject):
     measuring = Signal(int)  # job number of a calibration, before its first event
     said = Signal(int, object)  # job number, Event: of every job, the server's clients' too
     server_changed = Signal(object)  # ServerState
+    pause_changed = Signal(bool)  # whether the server's clients are paused
     load_wanted = Signal()  # a request came, and nothing is loaded
     hold_wanted = Signal(object)  # a client's own idle time in seconds, until the next request; None: for ever
 
@@ -33,6 +34,10 @@ class Bus(QObject):
     def measure(self, job: int) -> None:
         """From any thread, before the job's first event."""
         self.measuring.emit(job)
+
+    def pause(self, are_paused: bool) -> None:
+        """From any thread, once it is so."""
+        self.pause_changed.emit(are_paused)
 
     def say(self, job: int, event: Event) -> None:
         """From any thread."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from slipstream.types import ModelInfo, Request
 from slipstream_app.bridge.bus import Bus
 from slipstream_app.bridge.pair import PairChoice, open_choice
 from slipstream_app.bridge.server import ServerHost
-from slipstream_app.bridge.watched import WatchedInbox
+from slipstream_app.bridge.watched import CLIENT, WatchedInbox
 from slipstream_app.bridge.worker import EngineWorker, OpenPair, Wish
 
 if TYPE_CHECKING:
@@ -144,6 +145,40 @@ class Session(QObject):
     def cancel(self, job: Job) -> None:
         """Takes effect within one round or one prefill chunk; the job still ends with Done."""
         job.cancel()
+
+    # The clients.
+
+    def pause_clients(self) -> Callable[[], None]:
+        """New requests of the server's clients wait; what is being answered goes on to its end, and nothing else
+        begins before. Until the returned function is called (from any thread, and any number of times), or
+        `resume_clients`, or the pair goes. Raises ModelNotFound when nothing is loaded.
+        """
+        if (inbox := self._inbox) is None:
+            raise ModelNotFound("no model is loaded; load one first")
+        release = inbox.hold(CLIENT)
+
+        def go_on() -> None:
+            release()
+            with suppress(RuntimeError):  # the window is gone already
+                self.bus.pause(inbox.is_holding)
+
+        self.bus.pause(True)
+        return go_on
+
+    def resume_clients(self) -> None:
+        """Whoever paused them."""
+        if self._inbox is not None:
+            self._inbox.let_go()
+        self.bus.pause(False)
+
+    @property
+    def are_clients_paused(self) -> bool:
+        return self._inbox is not None and self._inbox.is_holding
+
+    @property
+    def paused_requests(self) -> int:
+        """Of clients, that wait because they are paused."""
+        return 0 if self._inbox is None else self._inbox.held
 
     # The end.
 

@@ -31,6 +31,7 @@ class WatchedInbox(Inbox):
     def put_from(self, job: Job, source: str) -> None:
         """Raises Busy or Closed; then the bus has heard of no job."""
         own = job.sink
+        job.source = source
 
         def deliver(event: Event) -> None:
             if isinstance(event, Queued):

@@ -25,13 +25,14 @@ BUSY = (Doing.READING, Doing.GENERATING, Doing.MEASURING)
 
 
 class Activity(QObject):
-    """`changed` whenever the word is another one."""
+    """`changed` whenever the word is another one, and when clients were paused or go on."""
 
     changed = Signal()
 
     def __init__(self, bus: Bus, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.doing = Doing.NOTHING
+        self.are_clients_paused = False
         self._status: Status = Empty()
         self._reading: set[int] = set()  # numbers of jobs
         self._writing: set[int] = set()
@@ -40,6 +41,7 @@ class Activity(QObject):
         bus.opened.connect(self._on_opened)
         bus.measuring.connect(self._on_measuring)
         bus.said.connect(self._on_said)
+        bus.pause_changed.connect(self._on_pause)
 
     @Slot(object)
     def _on_status(self, status: Status) -> None:
@@ -68,6 +70,12 @@ class Activity(QObject):
             case _:
                 return
         self._tend()
+
+    @Slot(bool)
+    def _on_pause(self, are_paused: bool) -> None:
+        if are_paused != self.are_clients_paused:
+            self.are_clients_paused = are_paused
+            self.changed.emit()
 
     def _tend(self) -> None:
         doing = self._now()

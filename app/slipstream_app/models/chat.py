@@ -17,6 +17,7 @@ from slipstream_app.models.chat_parameters import Parameters
 from slipstream_app.models.chat_prompt import Prompter, Shortened
 from slipstream_app.models.chat_replies import Replies
 from slipstream_app.models.chat_reply import Reply
+from slipstream_app.models.chat_sent import SentTurns
 from slipstream_app.models.chat_trash import ChatTrash
 from slipstream_app.models.chat_tree import Tree
 from slipstream_app.models.chat_values import ChatValues
@@ -65,6 +66,7 @@ class Chats(QObject):
         self.title = ""
         self.tree = Tree()
         self.values = ChatValues(session, history, base)
+        self._sent = SentTurns(lambda: self.tree, self.values)
         self._replies = Replies(session, history, prompter, self)
         self._replies.changed.connect(self.reply_changed)
         self._replies.ended.connect(self._on_reply_ended)
@@ -216,10 +218,10 @@ class Chats(QObject):
         assert info is not None
         assert self.chat is not None
         asked = parameters or self.parameters
-        facts = {"parameters": asked.changed(Parameters()), "from": self._from(parent)}
+        facts = {"parameters": asked.changed(Parameters()), "from": self._sent.begin(parent)}
         message = self._history.add(self.chat, parent, "assistant", state=State.RUNNING, facts=facts)
         self.tree.add(message)
-        path = self.sent(parent)
+        path = self._sent.up_to(parent)
         self._replies.begin(
             message, facts, info, lambda tokeniser: chat_prompt.prepare(tokeniser, path, asked, info.context)
         )
@@ -240,7 +242,7 @@ class Chats(QObject):
             return False
         asked = replace(Parameters().with_json(old.facts.get("parameters", {})), seed=old.seed)
         trace = self._history.trace(message)
-        path = [*self._sent_before(old), old]
+        path = [*self._sent.before(old), old]
         kept = ("parameters", "from", "thought_s", "thought_tokens")
         facts = {key: old.facts[key] for key in kept if key in old.facts}
         self._history.save(message, state=State.RUNNING)
@@ -293,22 +295,10 @@ class Chats(QObject):
 
     # What is sent, and how long it is.
 
-    def _from(self, leaf: int | None = None) -> int | None:
-        """The first message that is sent, where earlier ones were dropped."""
-        begin = self.values.first_sent
-        return begin if any(message.id == begin for message in self.tree.path(leaf)) else None
-
     @property
     def first_sent(self) -> int | None:
-        return self._from()
-
-    def sent(self, leaf: int | None = None) -> list[Message]:
-        """The part of a branch that the model is given."""
-        return self.tree.path(leaf, begin=self._from(leaf)) if self.tree.leaf is not None else []
-
-    def _sent_before(self, message: Message) -> list[Message]:
-        """What an answer was given."""
-        return self.tree.path(message.parent, begin=message.facts.get("from")) if message.parent else []
+        """The first message that is sent, where earlier ones were dropped."""
+        return self._sent.begin()
 
     def count(self, draft: Message | None) -> None:
         """Count the tokens of what would be sent, soon; `counted` comes."""
@@ -323,7 +313,7 @@ class Chats(QObject):
     def _would_send(self) -> tuple[list[Message], Parameters] | None:
         if self.reply is not None:
             return None
-        path = [message for message in self.sent() if message.state is not State.RUNNING]
+        path = [message for message in self._sent.up_to() if message.state is not State.RUNNING]
         return [*path, *([self._draft] if self._draft else [])], self.parameters
 
     def preview_drop(self) -> None:
@@ -332,10 +322,7 @@ class Chats(QObject):
 
     def drop(self, shortened: Shortened) -> None:
         """Send them no longer. They stay in the chat."""
-        path = self.path
-        dropped = set(shortened.dropped)
-        begin = next((message.id for message in path if message.id not in dropped and message in self.sent()), None)
-        self.values.keep("from", begin)
+        self.values.keep("from", self._sent.begin_without(shortened.dropped))
         self.path_changed.emit()
         self.count(self._draft)
 
@@ -355,7 +342,7 @@ class Chats(QObject):
             return False
         old = self.tree[message]
         asked = Parameters().with_json(old.facts.get("parameters", {}))
-        self._verifications.start(info, old, self._sent_before(old), asked, trace)
+        self._verifications.start(info, old, self._sent.before(old), asked, trace)
         return True
 
     def is_verifying(self, message: int) -> bool:

@@ -30,15 +30,16 @@ class Conditions:
     pressure: Level | None = None  # of memory
     swap_bytes: int | None = None
     on_battery: bool = False
+    low_power: bool = False  # the system's own mode, at whatever power
 
     @property
     def is_calm(self) -> bool:
         return self.thermal in (None, Level.NOMINAL)
 
     @property
-    def for_speed(self) -> tuple[Level | None, bool]:
+    def for_speed(self) -> tuple[Level | None, bool, bool]:
         """What must be the same before and after a measurement."""
-        return self.thermal, self.on_battery
+        return self.thermal, self.on_battery, self.low_power
 
 
 def read() -> Conditions:
@@ -48,12 +49,13 @@ def read() -> Conditions:
             _told("/usr/bin/notifyutil", "-g", _HEAT),
             _told("/usr/sbin/sysctl", "-n", "kern.memorystatus_vm_pressure_level", "vm.swapusage"),
             _told("/usr/bin/pmset", "-g", "batt"),
+            _told("/usr/bin/pmset", "-g"),
         )
     return of_linux(_PROC, _SUPPLIES)
 
 
-def of_macos(heat: str, memory: str, batteries: str) -> Conditions:
-    """From what notifyutil, sysctl and pmset print."""
+def of_macos(heat: str, memory: str, batteries: str, power: str) -> Conditions:
+    """From what notifyutil, sysctl and pmset print. Some Macs call the low power mode `powermode 1`."""
     last = heat.split()[-1:] or [""]
     thermal = _level(int(last[0]), (0, 1)) if last[0].isdigit() else None
     lines = memory.splitlines()
@@ -61,11 +63,13 @@ def of_macos(heat: str, memory: str, batteries: str) -> Conditions:
     pressure = known.get(lines[0].strip()) if lines else None
     words = lines[1].split() if len(lines) > 1 else []
     swap = _bytes(words[words.index("used") + 2]) if "used" in words else None
-    return Conditions(thermal, pressure, swap, "Battery Power" in batteries)
+    settings = [line.split()[:2] for line in power.splitlines()]
+    low_power = ["lowpowermode", "1"] in settings or ["powermode", "1"] in settings
+    return Conditions(thermal, pressure, swap, "Battery Power" in batteries, low_power)
 
 
 def of_linux(proc: Path, supplies: Path) -> Conditions:
-    """From /proc and /sys, which do not say whether heat slows the processor."""
+    """From /proc and /sys, which do not say whether heat or a mode slows the processor."""
     pressure = None
     for line in _text(proc / "pressure" / "memory").splitlines():
         if line.startswith("some"):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from slipstream.errors import DiskFull, DownloadFailed, LicenceNeeded, TokenNeeded, Unreachable
 from slipstream.store import download_state
 from slipstream_app.models.pairs import DownloadState, Fetch
+from slipstream_app.numbers import number_text
 from slipstream_app.strings import mark, shown
 
 
@@ -18,7 +19,7 @@ def fetch_state(repo: str, state: download_state.State) -> DownloadState:
             return DownloadState(repo, Fetch.DONE, 1, 1)
         case download_state.Retrying(progress, reason, wait_s):
             again = shown("Store", mark("Store", "{0} (again in {1} s)"))
-            words = again.format(reason, f"{wait_s:.0f}") if wait_s >= 1 else reason
+            words = again.format(reason, number_text(wait_s, 0)) if wait_s >= 1 else reason
             return _with(DownloadState(repo, Fetch.RETRYING, words=words), progress)
         case download_state.Failed(error, progress):
             page = str(error.facts.get("url", "")) if isinstance(error, TokenNeeded | LicenceNeeded) else ""

@@ -14,7 +14,7 @@ from slipstream.store.candidate import Candidate
 from slipstream.store.local import Place
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
-from slipstream_app.models.sizes import size_text
+from slipstream_app.numbers import number_text, size_text
 
 Index = QModelIndex | QPersistentModelIndex
 PAIR, BITS, DISK, PEAK, SPEED, KEEP, STATE = range(7)
@@ -384,4 +384,4 @@ class PairTable(QAbstractTableModel):
 
 
 def _times(ratio: float) -> str:
-    return f"{ratio:.0f}" if ratio >= WHOLE else f"{ratio:.1f}"
+    return number_text(ratio, 0) if ratio >= WHOLE else number_text(ratio)

@@ -11,8 +11,8 @@ from enum import StrEnum
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from slipstream.errors import SlipstreamError
-from slipstream.events import Delta, Done, Event, Prefill
+from slipstream.errors import Closed, SlipstreamError
+from slipstream.events import Delta, Done, Event, Finish, Prefill
 from slipstream.jobs import Inbox, Job
 from slipstream.measure.left import TimeLeft
 from slipstream.measure.prompts import Question
@@ -20,6 +20,7 @@ from slipstream.measure.race import Race, Run, race
 from slipstream.measure.verdict import Verdict
 from slipstream.types import Mode, ModelInfo, Options
 from slipstream_app.models.conditions import Conditions, read
+from slipstream_app.models.race_marks import Cause, Mark
 
 COOL_S = 60.0  # that a run waits for a hot machine
 COOL_LOOK_S = 2.0
@@ -35,7 +36,7 @@ class RacePlan:
     options: Options
     trials: int
     thinking: bool = False
-    marks: tuple[str, ...] = ()  # what disturbed it, said in the report
+    marks: tuple[Mark, ...] = ()  # what disturbed it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +47,17 @@ class RaceResult:
     conditions: tuple[Conditions, ...] = ()  # before and after each run
 
     @property
-    def disturbances(self) -> tuple[str, ...]:
-        """For the report, which is in English."""
-        told: list[str] = []
+    def disturbances(self) -> tuple[Mark, ...]:
+        """By the machine itself."""
+        told: list[Mark] = []
         if any(one.on_battery for one in self.conditions):
-            told.append("this machine ran on its battery")
+            told.append(Mark(Cause.BATTERY))
+        if any(one.low_power for one in self.conditions):
+            told.append(Mark(Cause.LOW_POWER))
         if not all(one.is_calm for one in self.conditions):
-            told.append("this machine was hot")
+            told.append(Mark(Cause.HOT))
         if count := len(self.race.disturbed):
-            runs = "1 run was" if count == 1 else f"{count} runs were"
-            told.append(f"{runs} repeated, as heat or power changed meanwhile")
+            told.append(Mark(Cause.REPEATED, count))
         return tuple(told)
 
     @property
@@ -121,6 +123,8 @@ class RaceRunner(QObject):
         self._seen: list[Conditions] = []  # on the race's thread
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        self._over = threading.Event()
+        self._job: Job | None = None
         self.arms: tuple[ArmProgress, ...] = ()
         self.done = 0  # runs
         self.total = 0
@@ -134,24 +138,34 @@ class RaceRunner(QObject):
         return self._thread is not None
 
     @property
+    def is_measuring(self) -> bool:
+        """As long as it has jobs of its own."""
+        return self.is_running and not self._over.is_set()
+
+    @property
     def left_s(self) -> float | None:
         """Seconds that the runs to come may take, as those so far took; None before the first has ended."""
         return self._left.seconds(time.monotonic())
 
-    def start(self, plan: RacePlan, info: ModelInfo) -> None:
+    def start(self, plan: RacePlan, info: ModelInfo, then: Callable[[], object] = lambda: None) -> None:
+        """`then`: on the race's thread when it has no more jobs, whatever ended it."""
         assert not self.is_running
         self._stop.clear()
+        self._over.clear()
+        self._job = None
         self._seen = []
         self.arms = tuple(ArmProgress(mode) for mode in plan.arms)
         self.done, self.total, self.trial = 0, len(plan.arms) * (1 + plan.trials * len(plan.questions)), -1
         self._left = TimeLeft(dict.fromkeys(plan.arms, 1 + plan.trials * len(plan.questions)))
-        self._thread = threading.Thread(target=self._run, args=(plan, info), name="slipstream-race")
+        self._thread = threading.Thread(target=self._run, args=(plan, info, then), name="slipstream-race")
         self._thread.start()
         self.progressed.emit()
 
     def stop(self) -> None:
-        """The job that runs is cancelled; `stopped` follows within a round."""
+        """The job that runs or waits is cancelled; `stopped` follows within a round."""
         self._stop.set()
+        if (job := self._job) is not None:
+            job.cancel()
 
     def close(self) -> None:
         """At the program's end, while the engine still answers or has been told to end."""
@@ -161,16 +175,28 @@ class RaceRunner(QObject):
 
     # On the race's thread.
 
-    def _run(self, plan: RacePlan, info: ModelInfo) -> None:
+    def _run(self, plan: RacePlan, info: ModelInfo, then: Callable[[], object]) -> None:
+        try:
+            outcome = self._outcome(plan, info)
+        finally:
+            self._over.set()
+            then()
+        with suppress(RuntimeError):  # the window is gone already
+            self._ended.emit(outcome)
+
+    def _outcome(self, plan: RacePlan, info: ModelInfo) -> RaceResult | SlipstreamError | None:
+        """None: it was stopped."""
+
         def watch(_: Question, mode: Mode, trial: int, event: Event) -> None:
             if self._stop.is_set():
                 raise _Stopped
+            if isinstance(event, Done) and event.reason is Finish.CANCELLED:
+                raise Closed("the model was unloaded or replaced; load it and race again")
             self._heard.emit(mode, trial, event)
 
-        outcome: RaceResult | SlipstreamError | None
         try:
             made = race(
-                _Through(self._put),
+                _Through(self._send),
                 plan.questions,
                 plan.arms,
                 plan.options,
@@ -181,13 +207,17 @@ class RaceRunner(QObject):
                 watch=watch,
                 conditions=self._calm,
             )
-            outcome = RaceResult(plan, info, made, tuple(self._seen))
         except _Stopped:
-            outcome = None
+            return None
         except SlipstreamError as error:
-            outcome = error
-        with suppress(RuntimeError):  # the window is gone already
-            self._ended.emit(outcome)
+            return None if self._stop.is_set() else error
+        return RaceResult(plan, info, made, tuple(self._seen))
+
+    def _send(self, job: Job) -> None:
+        self._job = job  # before the look at `_stop`, which is set before `_job` is cancelled
+        if self._stop.is_set():
+            raise _Stopped
+        self._put(job)
 
     def _calm(self) -> object:
         """Waits for a hot machine to cool down, within reason; then says what this run runs under."""

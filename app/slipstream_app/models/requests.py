@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal, Slot
 
 from slipstream_app.bridge.server import ServerHost, ServerOn, ServerState
-from slipstream_app.models.sizes import share_text
+from slipstream_app.numbers import brief_text, number_text, share_text
 
 if TYPE_CHECKING:  # it imports starlette, and this table is there before the window
     from slipstream.server.request_log import RequestRecord
@@ -45,6 +45,10 @@ class RequestTable(QAbstractTableModel):
 
     def records(self) -> Sequence[RequestRecord]:
         return tuple(self._records)
+
+    def clients_since(self, at_s: float) -> int:
+        """How many different ones had something generated that began or ended after this wall clock's time."""
+        return len({one.client for one in self._records if one.jobs and one.at_s + (one.seconds or 0) >= at_s})
 
     @Slot(object)
     def take(self, record: RequestRecord) -> None:
@@ -117,10 +121,10 @@ class RequestTable(QAbstractTableModel):
             STATUS: self.status_text(record),
         }
         if timings is not None:
-            texts[PROMPT] = short(timings.prompt_tokens)
+            texts[PROMPT] = brief_text(timings.prompt_tokens)
             texts[CACHED] = "" if record.cached_share is None else share_text(record.cached_share)
-            texts[OUT] = short(timings.output_tokens)
-            texts[TPS] = f"{timings.decode_tps:.1f}" if timings.decode_tps else ""
+            texts[OUT] = brief_text(timings.output_tokens)
+            texts[TPS] = number_text(timings.decode_tps) if timings.decode_tps else ""
         return texts.get(column, "")
 
     def status_text(self, record: RequestRecord) -> str:
@@ -142,8 +146,3 @@ def _side(column: int) -> Qt.AlignmentFlag:
     """Figures to the right, under their heads."""
     is_figure = column in (PROMPT, CACHED, OUT, TPS)
     return (Qt.AlignmentFlag.AlignRight if is_figure else Qt.AlignmentFlag.AlignLeft) | Qt.AlignmentFlag.AlignVCenter
-
-
-def short(count: int) -> str:
-    """1.2k rather than 1200."""
-    return str(count) if count < 10_000 else f"{count / 1000:.1f}k"

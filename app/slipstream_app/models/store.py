@@ -42,6 +42,7 @@ from slipstream_app.models.pairs import (
     Shelf,
 )
 from slipstream_app.models.suggest import target_bytes
+from slipstream_app.numbers import close_text, number_text
 from slipstream_app.strings import mark, shown
 
 IN_TARGET = "in target"  # the packaging of heads that come with the model
@@ -303,7 +304,7 @@ def _made_row(title: str, name: str | None, target: LocalModel, drafter: made.Ma
     fact = shown("Store", mark("Store", "Made on this machine"))
     if drafter.per_round is not None:
         words = mark("Store", "Made on this machine: {0} tokens per round on held-out text")
-        fact = shown("Store", words).format(f"{drafter.per_round:.2f}")
+        fact = shown("Store", words).format(number_text(drafter.per_round, 2))
     row = PairRow(
         key=f"{target.name} + {drafter.folder}",
         choice=made_choice(title, name, drafter.folder, KINDS[drafter.kind]),
@@ -334,7 +335,7 @@ def _suggestion(entry: TargetEntry, drafters: Sequence[LocalModel]) -> tuple[Pai
     facts = [shown("Store", mark("Store", "Source: {0}")).format(entry.source), entry.note or ""]
     if best is not None and best.speedup:
         words = shown("Store", mark("Store", "{0}× against plain decoding ({1})"))
-        facts.insert(0, words.format(f"{best.speedup:g}", best.measured))
+        facts.insert(0, words.format(close_text(best.speedup), best.measured))
     title = f"{entry.name} {bits}".rstrip() + (f" + {KINDS.get(best.kind, best.kind)}" if best is not None else "")
     row = PairRow(
         key=f"suggested {entry.name}",

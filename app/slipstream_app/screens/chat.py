@@ -19,17 +19,17 @@ from slipstream_app.models.chat import Chats
 from slipstream_app.models.chat_defaults import ChatDefaults
 from slipstream_app.models.chat_list import ChatList
 from slipstream_app.models.chat_mode import ChatMode
-from slipstream_app.models.chat_prompt import Count, Prompter, Shortened
+from slipstream_app.models.chat_prompt import Prompter
 from slipstream_app.screens.base import AppContext, Entry, Screen
 from slipstream_app.screens.chat_asks import MessageAsks
 from slipstream_app.screens.chat_exchange import ChatExchange
+from slipstream_app.screens.chat_length import ChatLength
 from slipstream_app.screens.chat_why import WhySpeed
 from slipstream_app.screens.conversation import Conversation
 from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.chat_bars import OfferBar
 from slipstream_app.widgets.chat_drawers import ChatDrawers
 from slipstream_app.widgets.composer import Composer
-from slipstream_app.widgets.drop_turns import DropTurns
 from slipstream_app.widgets.sessions_list import SessionsList
 from slipstream_app.widgets.text_column import TextColumn
 
@@ -61,6 +61,7 @@ class ChatScreen(Screen):
         self.drawers = ChatDrawers(theme, app.bus, app.telemetry)
         self._is_closed = False
         self.why = WhySpeed(theme, app.session, app.history, self.prompter, self)
+        self.length = ChatLength(app.session, self.chats, self.composer, self)
         self.asks = MessageAsks(self.chats, self.transcript, self.composer, self.why, self)
         self.exchange = ChatExchange(app.history, app.banners, self)
         self._lay_out()
@@ -107,8 +108,6 @@ class ChatScreen(Screen):
         chats.reply_ended.connect(self._refresh)
         chats.list_changed.connect(self._on_list)
         chats.parameters_changed.connect(self._on_parameters)
-        chats.counted.connect(self._on_counted)
-        chats.shortened.connect(self._on_shortened)
         chats.refused.connect(self._on_refused)
         chats.verified.connect(self._on_verified)
         chats.deleted.connect(self._on_deleted)
@@ -126,11 +125,9 @@ class ChatScreen(Screen):
         chats, composer = self.chats, self.composer
         composer.submitted.connect(self.submit)
         composer.stop_asked.connect(chats.stop)
-        composer.edited.connect(self._on_draft)
         composer.edit_last_asked.connect(self.asks.edit_last)
         composer.edit_cancelled.connect(self.asks.cancel_edit)
         composer.parameters_asked.connect(self.drawers.toggle_parameters)
-        composer.drop_turns_asked.connect(chats.preview_drop)
         self.drawers.changed.connect(chats.set_parameters)
         self.drawers.save_asked.connect(chats.save_defaults)
         self.drawers.toggled.connect(self._on_drawers)
@@ -214,7 +211,7 @@ class ChatScreen(Screen):
     def _on_opened(self) -> None:
         self._remember_chat()
         self.asks.cancel_edit()
-        self.composer.set_count(None)  # of the chat before
+        self.length.forget()
         self.list.show_current(self.chats.chat)
         self._refresh()
 
@@ -235,7 +232,7 @@ class ChatScreen(Screen):
             self._on_parameters()
             self.conversation.show_path()
             self._refresh()
-            self._on_draft()
+            self.length.look()
 
     _had_model = False
 
@@ -298,25 +295,6 @@ class ChatScreen(Screen):
         self._remember_chat()
         self.list.show_current(self.chats.chat)
         self._refresh()
-
-    @Slot()
-    def _on_draft(self) -> None:
-        self.chats.count(self.chats.draft(self.composer.text, self.composer.attachments))
-
-    @Slot(object)
-    def _on_counted(self, count: Count | None) -> None:
-        self.composer.set_count(count)
-
-    @Slot(object)
-    def _on_shortened(self, shortened: Shortened) -> None:
-        info = self.app.session.info
-        if not shortened.dropped or info is None or shortened.tokens >= info.context:
-            self.composer.say(self.tr("The last message alone has {0} tokens; shorten it.").format(shortened.tokens))
-            return
-        dropped = [self.chats.tree[one] for one in shortened.dropped]
-        box = DropTurns(dropped, shortened.tokens, self)
-        box.agreed.connect(lambda: self.chats.drop(shortened))
-        box.open()
 
     @Slot(object)
     def _on_refused(self, error: SlipstreamError) -> None:

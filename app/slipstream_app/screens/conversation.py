@@ -110,7 +110,7 @@ class Conversation(QWidget):
         """For VoiceOver: that it is finished, not each token."""
         tokens = int(message.facts.get("timings", {}).get("output_tokens", 0))
         words = {
-            State.DONE: self.tr("Reply finished, %n token(s)", None, tokens),
+            State.DONE: self.tr("Reply finished, %Ln token(s)", None, tokens),
             State.STOPPED: self.tr("Reply stopped"),
         }.get(message.state, self.tr("Reply failed"))
         announce(self.transcript, words)

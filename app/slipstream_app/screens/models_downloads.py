@@ -9,8 +9,8 @@ from PySide6.QtGui import QDesktopServices
 
 from slipstream.errors import SlipstreamError
 from slipstream_app.models.pairs import DownloadState, Fetch, Missing, PairTable, Store
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.work import Work
+from slipstream_app.numbers import size_text
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.banner import Banner, Banners, Kind
 from slipstream_app.widgets.download_card import DownloadCard

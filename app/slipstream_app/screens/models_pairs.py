@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QHBoxLayout, QSlider, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSlider, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
 from slipstream.types import Mode
@@ -25,9 +25,11 @@ from slipstream_app.models.pairs import (
     Store,
 )
 from slipstream_app.models.work import Work
+from slipstream_app.numbers import count_text, number_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.theme import S
 from slipstream_app.widgets.banner import Banner, Kind
+from slipstream_app.widgets.divided import Divided
 from slipstream_app.widgets.pair_details import PairDetails
 from slipstream_app.widgets.pair_table import PairView
 from slipstream_app.widgets.panel import Words, button, wrapped
@@ -36,7 +38,7 @@ DEFAULT_CONTEXT = CONTEXTS.index(32768)
 FIT_DELAY_MS = 150  # after the slider's last move
 
 
-class ModelPairs(QSplitter):
+class ModelPairs(Divided):
     get_asked = Signal(object)  # PairRow, whose missing halves are wanted
     make_asked = Signal(object)  # PairRow, for whose model a drafter is wanted
     suggested_asked = Signal()
@@ -47,7 +49,7 @@ class ModelPairs(QSplitter):
         self, app: AppContext, store: Store, is_fetched: Callable[[str], bool], parent: QWidget | None = None
     ) -> None:
         """`is_fetched`: whether this repository is being downloaded already."""
-        super().__init__(Qt.Orientation.Vertical, parent)
+        super().__init__(parent)
         self._app = app
         self._store = store
         self._is_fetched = is_fetched
@@ -61,10 +63,6 @@ class ModelPairs(QSplitter):
         self.table = PairTable(self)
         self.addWidget(self._shelf())
         self.addWidget(self._details())
-        self.setStretchFactor(0, 3)
-        self.setStretchFactor(1, 2)
-        self.setSizes([360, 240])
-        self.setChildrenCollapsible(False)
         app.bus.status_changed.connect(self._on_status)
         app.keep_alive.changed.connect(self._on_keep_alive)
         app.acceptances.changed.connect(self._show_drafters)
@@ -138,6 +136,12 @@ class ModelPairs(QSplitter):
         made.hide()
         return made
 
+    def whole_heights(self) -> tuple[int, int] | None:
+        """The table without the blank beneath its last row, and the details."""
+        if self.details.isHidden() or self.view.isHidden():
+            return None
+        return self.view.y() + self.view.whole_height, self.details.whole_height(self.width())
+
     # Looking.
 
     @Slot()
@@ -159,7 +163,8 @@ class ModelPairs(QSplitter):
         self.table.take(rows)
         self.unfinished_found.emit(unfinished)
         best = {row.title: self._app.speedups.best(row.title) for row in rows}
-        self.table.take_speeds({title: f"{ratio:.2f}×" for title, ratio in best.items() if ratio is not None})
+        known = {title: f"{number_text(ratio, 2)}×" for title, ratio in best.items() if ratio is not None}
+        self.table.take_speeds(known)
         self._on_keep_alive()
         self._ask_fits()
 
@@ -216,7 +221,7 @@ class ModelPairs(QSplitter):
 
     def _on_context_words(self) -> None:
         context = CONTEXTS[self.context.value()]
-        self.context_words.say(self.tr("{0} tokens").format(f"{context:,}"))
+        self.context_words.say(self.tr("{0} tokens").format(count_text(context)))
 
     def rest(self) -> None:
         """Nobody looks any more."""
@@ -251,6 +256,7 @@ class ModelPairs(QSplitter):
         )
         self._show_drafters()
         self.details.keep.show_value(self._app.keep_alive.own(row.choice), self._app.keep_alive.usual)
+        self.divide()
 
     @Slot()
     def _show_drafters(self) -> None:

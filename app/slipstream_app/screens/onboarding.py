@@ -24,10 +24,10 @@ from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.mac import machine
 from slipstream_app.models.on_disk import CONTEXT
 from slipstream_app.models.pairs import CONTEXTS, FitWord, OpenStore, PairFit, PairRow
-from slipstream_app.models.sizes import context_text, size_text
 from slipstream_app.models.store import open_store
 from slipstream_app.models.suggest import Size, Suggestion, Sure, found_here, suggested
 from slipstream_app.models.work import Work
+from slipstream_app.numbers import context_text, number_text, size_text
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.screens.onboarding_ready import ReadyCard
 from slipstream_app.theme import XL, L, M, S
@@ -133,10 +133,10 @@ class OnboardingScreen(Screen):
         for words in (
             found.chip,
             self.tr("{0} GB of memory, {1} GB for models").format(
-                f"{found.memory_bytes / GB:.0f}", f"{found.gpu_bytes / GB:.0f}"
+                number_text(found.memory_bytes / GB, 0), number_text(found.gpu_bytes / GB, 0)
             ),
             found.system,
-            self.tr("{0} GB free on disk").format(f"{found.disk_free_bytes / GB:.0f}"),
+            self.tr("{0} GB free on disk").format(number_text(found.disk_free_bytes / GB, 0)),
         ):
             column.addWidget(QLabel(words, wordWrap=True))
         column.addStretch(1)

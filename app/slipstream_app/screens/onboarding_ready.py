@@ -9,7 +9,7 @@ from slipstream.events import Event, Faulted, Loading, Ready, Status, Working
 from slipstream.types import Mode
 from slipstream_app.models.calibrating import Phase
 from slipstream_app.models.self_test import Kind, SelfTest
-from slipstream_app.models.sizes import part_text
+from slipstream_app.numbers import number_text, part_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.theme import S
 from slipstream_app.widgets.load_bar import LoadBar
@@ -91,7 +91,7 @@ class ReadyCard(QWidget):
             return self.tr("Not measured.")
         gained = test.speedups
         speed = self.tr("Measured here: {0}× as fast on code, {1}× on prose; plain decoding has {2} tok/s.").format(
-            f"{gained[Kind.CODE]:.1f}", f"{gained[Kind.PROSE]:.1f}", f"{test.plain:.1f}"
+            number_text(gained[Kind.CODE]), number_text(gained[Kind.PROSE]), number_text(test.plain)
         )
         if test.is_same:
             return speed + " " + self.tr("With and without drafts the answers are the same, token for token.")

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 from PySide6.QtCore import QSize, QTimer, Slot
-from PySide6.QtGui import QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFileDialog, QGridLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QGridLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from slipstream.errors import SlipstreamError
-from slipstream.events import Loading, Status
-from slipstream.measure import left, report
+from slipstream.events import Empty, Loading, Status
 from slipstream.store import machine
 from slipstream.types import Mode
-from slipstream_app.bridge.pair import BUILT_IN
+from slipstream_app.bridge.watched import CLIENT
 from slipstream_app.models.conditions import Conditions
 from slipstream_app.models.conditions import read as read_conditions
 from slipstream_app.models.race import RacePlan, RaceResult, RaceRunner, Replay
+from slipstream_app.models.race_marks import Cause, Mark
 from slipstream_app.models.race_player import RacePlayer
 from slipstream_app.models.work import Work
+from slipstream_app.numbers import span_text
 from slipstream_app.screens.base import AppContext, Screen
+from slipstream_app.screens.race_gate import Beside, RaceGate
+from slipstream_app.screens.race_outcome import RaceOutcome
 from slipstream_app.theme import L, M
 from slipstream_app.widgets.announcing import announce
-from slipstream_app.widgets.banner import Banner, Kind
 from slipstream_app.widgets.notice import Notice, Remedy
-from slipstream_app.widgets.race_arm import RaceArm, arm_name
+from slipstream_app.widgets.race_arm import RaceArm
 from slipstream_app.widgets.race_setup import RaceSetup
 from slipstream_app.widgets.race_verdict import ROLES, RaceVerdict
-from slipstream_app.widgets.saving import save_text
 from slipstream_app.widgets.scrolling import Scrolling
 
 REPAINT_MS = 50
@@ -42,13 +42,11 @@ class RaceScreen(Screen):
 
     def __init__(self, app: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(app, parent)
-        self.result: RaceResult | None = None
-        self._marks: list[str] = []
+        self._marks: list[Mark] = []
         self._others = 0  # requests that were not the race's while it ran
-        self._outcome = ""  # of the race that ended without a verdict
-        self._is_on_battery = False
+        self._said = ""  # of the race that ended without a verdict
         self._work = Work(self)
-        self._may_disturb = False  # the user wants it although clients are connected
+        self._is_paused = False  # whether clients wait while it runs
         self.cards: dict[Mode, RaceArm] = {}
         self.runner = RaceRunner(lambda job: app.session.put(job, "race"), self)
         self.runner.progressed.connect(self._on_progress)
@@ -66,17 +64,28 @@ class RaceScreen(Screen):
         self.setup.arms_changed.connect(self._on_arm)
         self.setup.start_asked.connect(self.toggle)
         self.notice = Notice(app.theme)
+        self.gate = RaceGate(app, self.setup, self.notice, self)
+        self.gate.chosen.connect(self.toggle)
+        self.gate.stale.connect(self._tend)
         self.verdict = RaceVerdict(app.theme)
         self.verdict.replay_asked.connect(self.play)
-        self.verdict.copy_asked.connect(self._on_copy)
-        self.verdict.save_asked.connect(self._on_save)
-        self.verdict.use_asked.connect(self.use_winner)
+        self.outcome = RaceOutcome(app, self)
+        self.verdict.copy_asked.connect(self.outcome.copy)
+        self.verdict.save_asked.connect(self.outcome.save)
+        self.verdict.use_asked.connect(self.outcome.use_winner)
         self._lay_out()
 
         app.bus.status_changed.connect(self._on_status)
         app.bus.opened.connect(self._on_opened)
         app.bus.server_changed.connect(self._tend)
+        app.bus.pause_changed.connect(self._on_pause)
+        app.requests.changed.connect(self._on_progress)
         self._offer_arms()
+
+    @property
+    def result(self) -> RaceResult | None:
+        """Of the last race, where it came to one."""
+        return self.outcome.result
 
     @property
     def title(self) -> str:
@@ -152,41 +161,8 @@ class RaceScreen(Screen):
             self._show_progress()
         else:
             self.notice.hide_progress()
-        self.setup.start.setEnabled(is_running or self._can_start())
+        self.setup.start.setEnabled(is_running or self.gate.is_open(self._said))
         self.commands_changed.emit()
-
-    def _can_start(self) -> bool:
-        """And says why not, with what to do about it."""
-        app, info, clients = self.app, self.app.session.info, self.app.server.clients
-        if info is None and isinstance(app.session.status, Loading):
-            self.notice.say(self.tr("The model is loading."))
-        elif info is None:
-            load = Remedy(self.tr("Load the built-in pair"), lambda: app.session.load(BUILT_IN))
-            choose = Remedy(self.tr("Choose a pair…"), lambda: app.navigator.go("models"))
-            self.notice.say(self.tr("No model is loaded."), load, choose)
-        elif len(self.setup.arms) < 2:
-            words = self.tr("A race needs two arms: choose one beside plain.")
-            if not info.drafters:
-                words = self.tr("This pair has no drafter. Lookup can race against plain, or get a drafter for it.")
-            self.notice.say(words, Remedy(self.tr("Get a drafter…"), lambda: app.navigator.go("models")))
-        elif clients and not self._may_disturb:
-            self.notice.say(
-                self.tr("%n client(s) are being answered: results would be disturbed.", "", clients),
-                Remedy(self.tr("Stop the server"), app.server.stop),
-                Remedy(self.tr("Run anyway (marked)"), self._run_anyway),
-            )
-        elif self.setup.lacks_words:
-            self.notice.say(self.tr("Write what every arm is to be asked."))
-        else:
-            battery = self.tr("On battery: speeds may be lower, and the report will say so.")
-            self.notice.say(self._outcome or (battery if self._is_on_battery else ""))
-            return True
-        return False
-
-    def _run_anyway(self) -> None:
-        self._may_disturb = True
-        self._tend()
-        self.toggle()
 
     # Running.
 
@@ -201,19 +177,21 @@ class RaceScreen(Screen):
         if info is None or not self.setup.start.isEnabled():
             return
         self.player.stop()
-        self.result = None
-        self._outcome = ""
+        self.outcome.result = None
+        self._said = ""
         self.verdict.hide()
         self._marks = []
         self._others = 0
-        if clients := self.app.server.clients:
-            connected = "1 client was" if clients == 1 else f"{clients} clients were"
-            self._marks.append(f"{connected} connected")  # the report is in English
+        self._is_paused = self.gate.beside is Beside.PAUSE
+        if not self._is_paused and (clients := self.gate.clients):
+            self._marks.append(Mark(Cause.CLIENTS, clients))
         if (state := machine.busy()) is not None:  # heat and power are looked at while it runs
-            self._marks.append(f"this machine was {state} when the race began")
+            self._marks.append(Mark(Cause.BUSY, detail=state))
         for card in self.cards.values():
             card.clear()
-        self.runner.start(self.plan(), info)
+        # The race's own thread lets the clients go on: nothing that befalls the window can leave them waiting.
+        go_on = self.app.session.pause_clients() if self._is_paused else _nothing
+        self.runner.start(self.plan(), info, go_on)
         self._tend()
 
     def plan(self) -> RacePlan:
@@ -221,11 +199,20 @@ class RaceScreen(Screen):
 
     @Slot(int, str, object)
     def _on_opened(self, job: int, source: str, request: object) -> None:
-        if self.runner.is_running and source != "race":
+        waits = self._is_paused and source == CLIENT
+        if self.runner.is_measuring and source != "race" and not waits:
             self._others += 1
 
     @Slot()
-    def _on_progress(self) -> None:
+    def _on_pause(self) -> None:
+        """Somebody may have let the clients go on before the end."""
+        if self._is_paused and self.runner.is_measuring and not self.app.session.are_clients_paused:
+            self._is_paused = False
+            self._marks.append(Mark(Cause.RESUMED))
+        self._on_progress()
+
+    @Slot()
+    def _on_progress(self, *_: object) -> None:
         if self.isVisible() and not self._paint.isActive():
             self._paint.start()
 
@@ -238,13 +225,28 @@ class RaceScreen(Screen):
         done = min(runner.done + 1, runner.total)
         words = self.tr("Run {0} of {1}, {2}").format(done, runner.total, trial)
         if (left_s := runner.left_s) is not None:
-            words = self.tr("{0}, about {1} left").format(words, left.words(left_s))
+            words = self.tr("{0}, about {1} left").format(words, span_text(left_s))
         if runner.done == runner.total:
             words = self.tr("Comparing what they said…")
-        self.notice.say(words)
+        paused = self._paused_words(words)
+        if paused:
+            self.notice.say(paused, Remedy(self.tr("Let them go on"), self.app.session.resume_clients))
+        else:
+            self.notice.say(words)
         self.notice.show_progress(runner.done, runner.total)
         for arm in runner.arms:
             self.cards[arm.mode].show_progress(arm)
+
+    def _paused_words(self, words: str) -> str:
+        """`words`, and how many requests wait; none where no client is paused."""
+        session = self.app.session
+        if not (self._is_paused and self.runner.is_measuring):
+            return ""
+        answering = self.app.server.clients - session.paused_requests
+        if self.runner.done == 0 and answering > 0 and all(arm.run == 0 for arm in self.runner.arms):
+            words = self.tr("It begins when %n answer(s) to clients have ended.", "", answering)
+        paused = self.tr("Clients are paused: %n of their requests wait.", "", session.paused_requests)
+        return f"{words}\n{paused}"
 
     @Slot(object)
     def _on_failed(self, error: SlipstreamError) -> None:
@@ -256,8 +258,8 @@ class RaceScreen(Screen):
 
     def _end_without_verdict(self, words: str) -> None:
         self._paint.stop()
-        self._may_disturb = False
-        self._outcome = words
+        self.gate.beside = Beside.ASK
+        self._said = words
         announce(self.notice, words)
         self._tend()
 
@@ -266,11 +268,11 @@ class RaceScreen(Screen):
     @Slot(object)
     def _on_finished(self, result: RaceResult) -> None:
         self._paint.stop()
-        self._may_disturb = False
+        self.gate.beside = Beside.ASK
         if self._others:
-            self._marks.append(f"{self._others} other requests ran during the race")
+            self._marks.append(Mark(Cause.OTHERS, self._others))
         marks = (*self._marks, *result.disturbances)
-        self.result = result = replace(result, plan=replace(result.plan, marks=marks))
+        result = replace(result, plan=replace(result.plan, marks=marks))
         self.player.replay = Replay(result.last_trial)
         for run in result.last_trial:
             self.cards[run.mode].show_text(run.answer.text)
@@ -279,15 +281,8 @@ class RaceScreen(Screen):
             self.cards[arm.mode].show_arm(arm, badge, ROLES[arm.verdict])
         self.verdict.show_result(result)
         announce(self.verdict, self.tr("Race finished: {0}").format(self.verdict.grade.text()))
-        self._remember(result)
+        self.outcome.take(result)
         self._tend()
-
-    def _remember(self, result: RaceResult) -> None:
-        """For the list of pairs, and for whether new chats draft: what each arm gained here, or lost."""
-        choice = self.app.session.choice
-        if choice is not None and result.claims_speed:
-            arms = [arm for arm in result.race.arms if arm.speedup is not None]
-            self.app.speedups.record(choice.title, {arm.mode.value: arm.speedup.median for arm in arms if arm.speedup})
 
     # The replay.
 
@@ -306,69 +301,28 @@ class RaceScreen(Screen):
         for run, text, tokens in self.player.at(seconds):
             shown = min(seconds, run.steps[-1].at_s if run.steps else 0.0)
             self.cards[run.mode].show_replay(text, tokens, shown)
-        self._outcome = self.tr("Replay of separate runs: they did not run at the same time.")
-        self.notice.say(self._outcome)
+        self._said = self.tr("Replay of separate runs: they did not run at the same time.")
+        self.notice.say(self._said)
 
     @Slot()
     def _on_replayed(self) -> None:
         self.verdict.set_replaying(False)
-
-    # The report, and the winner.
-
-    def report_text(self, *, as_json: bool) -> str:
-        assert self.result is not None
-        plan, write = self.result.plan, report.as_json_text if as_json else report.as_markdown
-        return write(self.result.race, self.result.info, plan.options, plan.marks)
-
-    @Slot()
-    def _on_copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.report_text(as_json=False))
-        self.app.banners.show(Banner("race.report", Kind.INFO, self.tr("The report was copied, as Markdown.")))
-
-    @Slot()
-    def _on_save(self) -> None:
-        kinds = self.tr("Markdown (*.md);;JSON (*.json)")
-        file, _ = QFileDialog.getSaveFileName(self, self.tr("Save the report"), "race.md", kinds)
-        if file:
-            self.save_to(Path(file))
-
-    def save_to(self, file: Path) -> None:
-        save_text(self.app.banners, file, self.report_text(as_json=file.suffix == ".json"))
-
-    @Slot()
-    def use_winner(self) -> None:
-        """New chats draft with it. A drafter that Auto would not take first is loaded alone."""
-        winner = self.result.winner if self.result is not None else None
-        info, choice = self.app.session.info, self.app.session.choice
-        if winner is None or info is None or choice is None:
-            return
-        settings = self.app.settings
-        settings.set("performance/mode", winner.value if winner in (Mode.LOOKUP, Mode.BASELINE) else "auto")
-        is_second = winner in info.drafters and info.drafters[0] is not winner
-        if is_second and choice.target is None:
-            from slipstream.store import demo  # it imports MLX, which is loaded by now, on the engine's thread
-
-            folder = str(demo.drafters()[winner])
-            title = f"{choice.title.partition(' + ')[0]} + {arm_name(winner)}"
-            self.app.session.load(replace(choice, title=title, drafters=(folder,)))
-        words = self.tr("New chats use {0}.").format(arm_name(winner))
-        if is_second and choice.target is not None:
-            words = self.tr("Choose {0} as this pair's drafter.").format(arm_name(winner))
-            self.app.navigator.go("models")
-        self.app.banners.show(Banner("race.winner", Kind.INFO, words))
+        self._tend()  # its sentence stood where it is said why a race may not begin
 
     # The rest.
 
     @Slot(object)
     def _on_status(self, status: Status) -> None:
+        if isinstance(status, Loading | Empty) and self.runner.is_running:
+            self.runner.stop()  # the next run would be another pair's
         self._offer_arms()
 
     @Slot()
     def _on_arm(self) -> None:
         self.player.stop()
         self.verdict.hide()
-        self.result = self.player.replay = None
-        self._outcome = ""
+        self.outcome.result = self.player.replay = None
+        self._said = ""
         self._lay_cards()
         self._tend()
 
@@ -384,18 +338,24 @@ class RaceScreen(Screen):
         self._work.do(read_conditions, self._on_conditions, lambda _: None, "slipstream-conditions")
 
     def _on_conditions(self, found: Conditions) -> None:
-        self._is_on_battery = found.on_battery
-        self._tend()
+        self.setup.show_power(found)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self.player.stop()
-        self._paint.stop()
+        self._stop_timers()
 
     def left(self) -> None:
+        self._stop_timers()
+
+    def _stop_timers(self) -> None:
         self.player.stop()
         self._paint.stop()
+        self.gate.rest()
 
     def closing(self) -> None:
-        self.player.stop()
+        self._stop_timers()
         self.runner.close()
+
+
+def _nothing() -> None:
+    pass

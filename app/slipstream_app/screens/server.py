@@ -64,6 +64,7 @@ class ServerScreen(Screen):
         column.addWidget(self.pages, 1)
         app.bus.server_changed.connect(self._on_server)
         app.bus.status_changed.connect(self._refresh)
+        app.bus.pause_changed.connect(self._tend_pause)
         app.requests.changed.connect(self._on_request)
         app.settings.changed.connect(self._on_setting)
         self._refresh()
@@ -95,10 +96,19 @@ class ServerScreen(Screen):
         trouble = QHBoxLayout()
         trouble.addWidget(self.trouble, 1)
         trouble.addWidget(self.other_port)
+        self.paused = wrapped(theme, "", "warn")
+        self.go_on = button(self.tr("Let them go on"))
+        self.go_on.setToolTip(self.tr("The race goes on beside them, and is marked."))
+        self.go_on.clicked.connect(self.app.session.resume_clients)
+        paused = QHBoxLayout()
+        paused.addWidget(self.paused, 1)
+        paused.addWidget(self.go_on)
         panel = Panel(theme)
         panel.body.addLayout(row)
         panel.body.addWidget(self.facts)
         panel.body.addLayout(trouble)
+        panel.body.addLayout(paused)
+        self._tend_pause()
         return panel
 
     @Slot()
@@ -174,6 +184,16 @@ class ServerScreen(Screen):
         self.facts.say(self._facts(state))
         self.commands_changed.emit()
 
+    @Slot()
+    def _tend_pause(self, *_: object) -> None:
+        """Clients wait while a race runs: said here, where they are looked at, with how to end it."""
+        session = self.app.session
+        are_paused = session.are_clients_paused
+        words = self.tr("Clients are paused by the race: %n request(s) wait.", "", session.paused_requests)
+        self.paused.say(words if are_paused else "")
+        self.paused.setVisible(are_paused)
+        self.go_on.setVisible(are_paused)
+
     def _facts(self, state: ServerState) -> str:
         settings = self.app.settings
         out: list[str] = []
@@ -244,6 +264,7 @@ class ServerScreen(Screen):
 
     @Slot(object)
     def _on_request(self, record: object) -> None:
+        self._tend_pause()
         client = str(getattr(record, "client", ""))
         if client in self.cards:
             self._on_agent(client)

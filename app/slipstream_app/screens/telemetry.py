@@ -24,7 +24,7 @@ from slipstream_app.models.calibrating import Phase
 from slipstream_app.models.telemetry import ALL, Figures, RoundPoint, Telemetry, rounds_csv
 from slipstream_app.models.telemetry_history import history_csv
 from slipstream_app.screens.base import AppContext, Screen
-from slipstream_app.settings_table import Detail
+from slipstream_app.setting import Detail
 from slipstream_app.theme import L, M, S
 from slipstream_app.widgets.calibration import CalibrationPanel
 from slipstream_app.widgets.charts import PositionChart, RoundStrip

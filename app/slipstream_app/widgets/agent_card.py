@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QWidget
 
 from slipstream.agents.plan import Plan
 from slipstream_app.models.agents import AgentState, Doing
+from slipstream_app.numbers import number_text
 from slipstream_app.theme import S, Theme
 from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
 
@@ -153,7 +154,7 @@ class AgentCard(Panel):
             passed = self.tr("The test passed in {0} s: it {1}.")
             words = passed if state.report.passed else self.tr("The test failed: {1}")
             role = "ok" if state.report.passed else "bad"
-            return words.format(f"{state.report.seconds:.1f}", state.report.reason), role
+            return words.format(number_text(state.report.seconds), state.report.reason), role
         if state.applied is not None:
             wrote = ", ".join(_short(path) for path in state.applied.files)
             kept = ", ".join(_short(path) for path in state.applied.backups)

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QToolTip, QVBoxLayout, QWidget
 
 from slipstream.types import Mode
 from slipstream_app.messages import Json, Message
-from slipstream_app.settings_table import Detail
+from slipstream_app.numbers import close_text, count_text
+from slipstream_app.setting import Detail
 from slipstream_app.theme import XS, Theme
 from slipstream_app.widgets.block import Part
 from slipstream_app.widgets.panel import Words, tool_button
@@ -108,7 +109,9 @@ class AnswerActions(Part):
             self.verify.setText(self.tr("Verify"))
         else:
             self.verify.setText(self.tr("Cancel"))
-            self.verdict.say(self.tr("Verifying, {0} of %n token(s)", "", progress[1]).format(progress[0]), "muted")
+            self.verdict.say(
+                self.tr("Verifying, {0} of %Ln token(s)", "", progress[1]).format(count_text(progress[0])), "muted"
+            )
 
     def _say_verdict(self, message: Message) -> None:
         verdict = message.facts.get("verdict")
@@ -118,10 +121,10 @@ class AnswerActions(Part):
         day = time.strftime("%x %H:%M", time.localtime(verdict["at_s"]))
         gaps = ""
         if verdict["margins"]:
-            gaps = self.tr("{0} and {1}").format(*(f"{margin['gap']:.3g}" for margin in verdict["margins"]))
+            gaps = self.tr("{0} and {1}").format(*(close_text(margin["gap"]) for margin in verdict["margins"]))
         match verdict["verdict"]:
             case "identical":
-                self.verdict.say(self.tr("✓ Identical, %n token(s)", None, verdict["tokens"]), "ok")
+                self.verdict.say(self.tr("✓ Identical, %Ln token(s)", None, verdict["tokens"]), "ok")
                 self.verdict.setToolTip(
                     self.tr("The model alone says the same with this prompt, options and seed. Checked {0}").format(day)
                 )

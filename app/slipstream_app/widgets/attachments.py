@@ -1,67 +1,18 @@
-"""Files that go with a message: read as text when they are added, shown as chips."""
+"""Files that go with a message, shown as chips."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from pathlib import Path
 
 from PySide6.QtCore import QRect, QSize, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 
 from slipstream_app.icons import icon
 from slipstream_app.messages import Attachment
+from slipstream_app.models.attaching import Attaching
+from slipstream_app.numbers import count_text, number_text
 from slipstream_app.theme import XS, S, Theme
-from slipstream_app.widgets.panel import Words
-
-MAX_BYTES = 4 * 1024 * 1024  # of a file; more text than any context takes
-_IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".heic", ".bmp", ".tif", ".tiff", ".svgz", ".avif"}
-
-
-class Refused(Exception):
-    """Why a file cannot be attached: a key of the composer's sentences, and the file's name."""
-
-    def __init__(self, reason: str, name: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.name = name
-
-
-def read(path: Path) -> Attachment:
-    """The text of a file. Raises Refused: "image", "large", "unreadable", "pdf_empty" or "binary"."""
-    name = path.name
-    if path.suffix.lower() in _IMAGES:
-        raise Refused("image", name)
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise Refused("large", name)
-        data = path.read_bytes()
-    except OSError as error:
-        raise Refused("unreadable", name) from error
-    if data.startswith(b"%PDF"):
-        return Attachment(name, _pdf_text(data, name))
-    for encoding in ("utf-8-sig", *(("utf-16",) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ())):
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if "\0" not in text:
-            return Attachment(name, text)
-    raise Refused("binary", name)
-
-
-def _pdf_text(data: bytes, name: str) -> str:
-    from pypdf import PdfReader
-    from pypdf.errors import PyPdfError
-
-    try:
-        pages = [page.extract_text() for page in PdfReader(io.BytesIO(data)).pages]
-    except (PyPdfError, ValueError, KeyError, TypeError, RecursionError) as error:  # what damaged files make it raise
-        raise Refused("unreadable", name) from error
-    text = "\n\n".join(page.strip() for page in pages if page.strip())
-    if not text:
-        raise Refused("pdf_empty", name)
-    return text
+from slipstream_app.widgets.panel import Words, button
 
 
 class Chip(QFrame):
@@ -133,5 +84,28 @@ class Chips(QWidget):
         self.set_attachments(self._attachments)
 
 
+class ReadingRow(QWidget):
+    """Names the files that are being read, and gives them up. Hidden where there are none."""
+
+    def __init__(self, theme: Theme, attaching: Attaching, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._attaching = attaching
+        self.words = Words(theme, role="muted", scale=0.95)
+        self.give_up = button(self.tr("Cancel"), name=self.tr("Do not attach them"))
+        self.give_up.clicked.connect(attaching.give_up)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.words, 1)
+        row.addWidget(self.give_up)
+        attaching.changed.connect(self._show)
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        names = self._attaching.names
+        self.words.say(self.tr("Reading {0}…").format(", ".join(names)))
+        self.setVisible(bool(names))
+
+
 def _size(characters: int) -> str:
-    return f"{characters:,}" if characters < 1024 else f"{characters / 1024:.0f} K"
+    return count_text(characters) if characters < 1024 else f"{number_text(characters / 1024, 0)} K"

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QProgressBar, QWidget
 
 from slipstream.curves import Curves
 from slipstream_app.models.calibrating import Calibrating, Phase
-from slipstream_app.models.sizes import share_text
+from slipstream_app.numbers import number_text, share_text
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.panel import Panel, button, wrapped
 
@@ -82,17 +82,17 @@ class CalibrationPanel(Panel):
         context = curves.contexts[0]
         plain_ms = curves.verify_ms(1, context)
         rows = max((rows for rows, _ in curves.points(context) if rows <= 8), default=1)
-        said = [self.tr("A token takes {0} ms").format(f"{plain_ms:.1f}")]
+        said = [self.tr("A token takes {0} ms").format(number_text(plain_ms))]
         if rows > 1:
             checking = self.tr("checking %n draft(s) takes {0} ms", "", rows - 1)
-            said.append(checking.format(f"{curves.verify_ms(rows, context):.1f}"))
+            said.append(checking.format(number_text(curves.verify_ms(rows, context))))
         for mode, table in curves.drafters.items():
             drafts = max(table[min(table)])
             said.append(
                 self.tr("{0} drafts {1} in {2} ms").format(
                     {"dspark": "DSpark", "dflash": "DFlash", "mtp": "MTP"}.get(mode, mode),
                     drafts,
-                    f"{curves.draft_ms(mode, drafts, context) or 0:.1f}",
+                    number_text(curves.draft_ms(mode, drafts, context) or 0),
                 )
             )
         out = ", ".join(said) + "."

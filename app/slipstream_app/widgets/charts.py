@@ -8,8 +8,8 @@ from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHeaderView, QStackedLayout, QTableWidget, QTableWidgetItem, QToolButton, QWidget
 
-from slipstream_app.models.sizes import share_text
 from slipstream_app.models.telemetry import DRAFTER, MODEL, NGRAM, RoundPoint
+from slipstream_app.numbers import share_text
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.flowed import flowed
 from slipstream_app.widgets.panel import Panel, wrapped

@@ -27,9 +27,12 @@ from PySide6.QtWidgets import (
 
 from slipstream_app.icons import icon
 from slipstream_app.messages import Attachment
+from slipstream_app.models.attached_file import Refused
+from slipstream_app.models.attaching import Attaching
 from slipstream_app.models.chat_prompt import Count
+from slipstream_app.numbers import count_text
 from slipstream_app.theme import XS, M, S, Theme
-from slipstream_app.widgets.attachments import Chips, Refused, read
+from slipstream_app.widgets.attachments import Chips, ReadingRow
 from slipstream_app.widgets.panel import Words, button, set_role
 
 PASTE_CHARACTERS = 8 * 1024  # a longer paste becomes a file
@@ -120,10 +123,15 @@ class Composer(QFrame):
         self._may_send = True
         self._is_too_long = False
         self._pastes = 0
+        self._attaching = Attaching(self)
+        self._attaching.read.connect(self._on_read)
+        self._attaching.refused.connect(self._on_refused)
+        self._attaching.changed.connect(self._refresh)
         self.setProperty("role", "card")
         self.note = Words(theme, role="warn", scale=0.95)
         self.note.setWordWrap(True)
         self.note.hide()
+        self.reading = ReadingRow(theme, self._attaching)
         self.chips = Chips(theme, can_remove=True)
         self.chips.removed.connect(self._on_remove)
         self.chips.hide()
@@ -169,7 +177,7 @@ class Composer(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(M, S, S, S)
         column.setSpacing(XS)
-        for widget in (self.note, self.chips, self.input):
+        for widget in (self.note, self.reading, self.chips, self.input):
             column.addWidget(widget)
         column.addLayout(row)
 
@@ -197,27 +205,31 @@ class Composer(QFrame):
         self.input.setFocus()
 
     def clear(self) -> None:
+        self._attaching.give_up()
         self.input.clear()
         self._set_attachments([])
         self.say("")
 
     @Slot(list)
     def add_files(self, files: Sequence[Path]) -> None:
-        """Text of files as chips; what cannot be read is refused by name and reason."""
-        refused: list[str] = []
-        added = list(self._attachments)
-        for path in files:
-            try:
-                added.append(read(path))
-            except Refused as error:
-                refused.append(self.refusal(error))
-        self._set_attachments(added)
-        self.say("  ".join(refused))
+        """Text of files as chips, once it is read; what cannot be is refused by name and reason."""
+        if files:
+            self.say("")
+            self._attaching.take(files)
+
+    @Slot(object)
+    def _on_read(self, attachment: Attachment) -> None:
+        self._set_attachments([*self._attachments, attachment])
+
+    @Slot(object)
+    def _on_refused(self, refused: Refused) -> None:
+        self.say("  ".join(words for words in (self.note.text(), self.refusal(refused)) if words))
 
     def refusal(self, error: Refused) -> str:
         sentences = {
             "image": self.tr("{0}: this model reads text only."),
-            "large": self.tr("{0} is larger than 4 MB; attach a part of it."),
+            "large": self.tr("{0} has more text than 4 MB; attach a part of it."),
+            "locked": self.tr("{0} is locked with a password; save a copy without one and attach that."),
             "unreadable": self.tr("{0} cannot be read; check the file."),
             "pdf_empty": self.tr("{0} has no text in it, only pictures of pages; attach its text."),
             "binary": self.tr("{0} is no text file; attach text or a PDF."),
@@ -259,7 +271,9 @@ class Composer(QFrame):
         """None: it is not known now."""
         share = 0.0 if count is None else count.tokens / count.context
         self._is_too_long = share > 1
-        words = "" if count is None else self.tr("{0} / {1} tokens").format(f"{count.tokens:,}", f"{count.context:,}")
+        words = ""
+        if count is not None:
+            words = self.tr("{0} / {1} tokens").format(count_text(count.tokens), count_text(count.context))
         if share > 1:
             words = self.tr("{0}, too long").format(words)
         elif share > AMBER:
@@ -268,6 +282,7 @@ class Composer(QFrame):
         self.drop.setVisible(share > AMBER)
         self._refresh()
 
+    @Slot()
     def _refresh(self) -> None:
         has_something = bool(self.text.strip() or self._attachments)
         self.drop.setEnabled(not self._is_running)  # what an answer comes to is not known yet
@@ -279,7 +294,9 @@ class Composer(QFrame):
         else:
             self.send.setText(self.tr("Too long") if self._is_too_long else self.tr("Send"))
             self.send.setAccessibleName(self.send.text())
-            self.send.setEnabled(self._may_send and has_something and not self._is_too_long)
+            self.send.setEnabled(
+                self._may_send and has_something and not self._is_too_long and not self._attaching.names
+            )
             set_role(self.send, "primary")
         self.hint.say(self.tr("Return sends") if self.input.return_sends else self.tr("⌘ Return sends"))
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QProgressBar, QWidget
 
 from slipstream_app.models.pairs import DownloadState, Fetch
-from slipstream_app.models.sizes import size_text
+from slipstream_app.numbers import size_text, span_text
 from slipstream_app.theme import S, Theme
 from slipstream_app.widgets.panel import Panel, Words, button, wrapped
 
@@ -90,7 +90,7 @@ class DownloadCard(Panel):
     def _sentence(self, state: DownloadState) -> str:
         have = self.tr("{0} of {1}").format(size_text(state.done), size_text(state.total)) if state.total else ""
         speed = self.tr("{0} a second").format(size_text(round(state.bytes_per_s)))
-        left = "" if state.remaining_s is None else self.tr("about {0} left").format(_span(state.remaining_s))
+        left = "" if state.remaining_s is None else self.tr("about {0} left").format(span_text(state.remaining_s))
         kept = (
             self.tr("Incomplete, {0}. What is here is not fetched again.").format(have) if have else self.tr("Paused")
         )
@@ -129,8 +129,3 @@ class DownloadCard(Panel):
 
     def _on_page(self) -> None:
         self.page_asked.emit(self._state.page)
-
-
-def _span(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{round(seconds)} s" if minutes < 2 else f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"

@@ -11,7 +11,7 @@ from slipstream.types import Mode
 from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.models.acceptance import Accepted
 from slipstream_app.models.drafter_options import DrafterOption, Value
-from slipstream_app.models.sizes import share_text
+from slipstream_app.numbers import number_text, share_text
 from slipstream_app.theme import XS, Theme
 from slipstream_app.widgets.panel import Words
 from slipstream_app.widgets.race_arm import arm_name
@@ -78,7 +78,7 @@ class DrafterChoice(QWidget):
         if kept is None:
             return self.tr("not measured here")
         return self.tr("{0} of %Ln draft(s) accepted here, {1} tokens per round", "", kept.drafted).format(
-            share_text(kept.share), f"{kept.per_round:.2f}"
+            share_text(kept.share), number_text(kept.per_round, 2)
         )
 
     @Slot(int)

@@ -50,8 +50,3 @@ class FigureTable(QTableWidget):
         super().changeEvent(event)
         if event.type() is QEvent.Type.FontChange:
             self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() * 7 // 4)
-
-
-def number_text(value: float | None, form: str) -> str:
-    """A dash for what there is nothing of."""
-    return "–" if value is None else form.format(value)

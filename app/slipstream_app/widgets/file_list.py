@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QPlainTextEdit, QToolButton, QVBoxLayout, QWidget
 
 from slipstream_app.models.pairs import Half
-from slipstream_app.models.sizes import size_text
+from slipstream_app.numbers import size_text
 from slipstream_app.theme import XS, M, Theme
 
 MOST_LINES = 9  # seen at once

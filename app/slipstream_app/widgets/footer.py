@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from slipstream_app.models.activity import BUSY, Activity, Doing
 from slipstream_app.models.telemetry import Telemetry
+from slipstream_app.numbers import number_text
 from slipstream_app.theme import M, S, Theme
 
 REFRESH_MS = 250
@@ -53,6 +54,7 @@ class Footer(QWidget):
 
     @property
     def share(self) -> str:
+        """Of drafts that were kept; while clients are paused, that they are."""
         return self._share
 
     def word(self) -> str:
@@ -70,8 +72,10 @@ class Footer(QWidget):
     def refresh(self) -> None:
         tps = self._telemetry.live_tps()
         share = self._telemetry.figures().accepted_share
-        self._speed = "" if tps is None else self.tr("{0} tok/s").format(f"{tps:.1f}")
+        self._speed = "" if tps is None else self.tr("{0} tok/s").format(number_text(tps))
         self._share = "" if share is None else self.tr("{0} % accepted").format(round(100 * share))
+        if self._activity.are_clients_paused:
+            self._share = self.tr("Clients paused")
         lines = [self.word(), *(words for words in (self._speed, self._share) if words)]
         self.setAccessibleDescription(", ".join(lines))
         self.setToolTip("\n".join(lines))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from slipstream_app.models.sizes import share_text
 from slipstream_app.models.telemetry import ALL, Telemetry
+from slipstream_app.numbers import number_text, share_text
 from slipstream_app.theme import L, Theme
 from slipstream_app.widgets.panel import Figure
 
@@ -40,10 +40,10 @@ class LiveFigures(QWidget):
         figures, tps = telemetry.figures(source), telemetry.live_tps(source)
         last = figures.last
         per_round = figures.tokens_per_round
-        self.speed.set("–" if tps is None else f"{tps:.1f}", is_stale=is_idle)
-        self.per_round.set("–" if per_round is None else f"{per_round:.2f}", is_stale=is_idle)
+        self.speed.set(number_text(tps), is_stale=is_idle)
+        self.per_round.set(number_text(per_round, 2), is_stale=is_idle)
         self.accepted.set(share_text(figures.accepted_share), is_stale=is_idle)
-        self.ttft.set("–" if last is None else f"{last.ttft_s:.2f} s", is_stale=is_idle)
+        self.ttft.set("–" if last is None else f"{number_text(last.ttft_s, 2)} s", is_stale=is_idle)
         self.ttft.name.say(
             self.tr("to first token, cached") if last and last.reused_tokens else self.tr("to first token")
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QProgressBar, QWidget
 
 from slipstream.events import Loading, Status
-from slipstream_app.models.sizes import part_text
+from slipstream_app.numbers import part_text
 
 HEIGHT = 8
 STEPS = 1000  # bytes are more than a progress bar can count

@@ -14,8 +14,8 @@ from slipstream_app.bridge.session import Session
 from slipstream_app.models.conditions import Conditions, Level
 from slipstream_app.models.conditions import read as read_conditions
 from slipstream_app.models.memory import held_bytes, weights_bytes
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.work import Work
+from slipstream_app.numbers import size_text
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.panel import Panel, Words
 from slipstream_app.widgets.peak_bar import Part, StackBar

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtWidgets import QLayout, QLayoutItem, QScrollArea, QWidget
+from PySide6.QtWidgets import QLayout, QLayoutItem, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from slipstream.store.local import Place
 from slipstream.types import Mode
 from slipstream_app.models.pairs import CONTEXTS, FitWord, PairFit, PairRow, Shelf
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.suggest import Sure, download_of
+from slipstream_app.numbers import count_text, number_text, size_text
 from slipstream_app.theme import S, Theme
 from slipstream_app.widgets.drafter_choice import DrafterChoice
 from slipstream_app.widgets.file_list import FileList
@@ -56,12 +56,21 @@ class PairDetails(QScrollArea):
         self.panel.body.addLayout(row)
         for widget in (self.removal, self.drafters, self.facts, self.files):
             self.panel.body.addWidget(widget)
-        self.panel.body.addStretch(1)
-        self.setWidget(self.panel)
+        self.panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self._inside = QWidget()
+        column = QVBoxLayout(self._inside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.panel)
+        column.addStretch(1)
+        self.setWidget(self._inside)
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName(self.tr("Details"))
+
+    def whole_height(self, width: int) -> int:
+        """With nothing to scroll."""
+        return self._inside.heightForWidth(width) + 2 * self.frameWidth()
 
     def show_row(
         self,
@@ -80,7 +89,7 @@ class PairDetails(QScrollArea):
         self.problem.setVisible(bool(row.problem))
         self._show_fit(row, fit, min(context, row.context or context))
         known = {mode: measured[mode] for mode in Mode if mode in measured}
-        speeds = ", ".join(f"{arm_name(mode)} {ratio:.2f}×" for mode, ratio in known.items())
+        speeds = ", ".join(f"{arm_name(mode)} {number_text(ratio, 2)}×" for mode, ratio in known.items())
         measured_here = [self.tr("Measured here: {0}").format(speeds)] if speeds else []
         facts = [*measured_here, *self._origin(row), *row.facts]
         self.facts.say("\n".join(facts))
@@ -153,7 +162,7 @@ class PairDetails(QScrollArea):
             return
         names = (self.tr("model"), self.tr("drafter"), self.tr("context"), self.tr("working memory"))
         self.bar.show_parts(parts_of(fit, names), fit.limit, fit.limit_name)
-        tokens, spare = f"{context:,}", fit.limit - fit.total
+        tokens, spare = count_text(context), fit.limit - fit.total
         match fit.word:
             case FitWord.FITS:
                 words = self.tr("Fits at {0} tokens, with {1} to spare.").format(tokens, size_text(spare))
@@ -165,7 +174,7 @@ class PairDetails(QScrollArea):
                 words = self.tr("Too large at {0} tokens: it needs {1} more than this machine gives.")
                 words = words.format(tokens, size_text(-spare))
                 if fit.longest_context >= CONTEXTS[0]:
-                    words += " " + self.tr("It fits up to {0} tokens.").format(f"{fit.longest_context:,}")
+                    words += " " + self.tr("It fits up to {0} tokens.").format(count_text(fit.longest_context))
                 self.fit_words.say(words, "bad")
         if fit.is_estimate:
             words = self.tr("Worked out from what was published of it; checking asks the hub for its exact size.")

@@ -46,6 +46,12 @@ class PairView(QTableView):
         super().resizeEvent(event)
         self._fit()
 
+    @property
+    def whole_height(self) -> int:
+        """With every row in sight and none beneath."""
+        rows = self.model().rowCount() * self.verticalHeader().defaultSectionSize()
+        return self.horizontalHeader().sizeHint().height() + rows + 2 * self.frameWidth()
+
     def _fit(self) -> None:
         """Where there is little room the details alone say how long a pair stays."""
         self.setColumnHidden(KEEP, self.width() < self._theme.px(ROOMY))

@@ -25,6 +25,7 @@ from slipstream.errors import InvalidRequest
 from slipstream.types import MAX_SEED, Mode, ModelInfo
 from slipstream_app.icons import icon
 from slipstream_app.models.chat_parameters import PRESETS, Parameters, parse_schema, parse_tools
+from slipstream_app.numbers import close_text, number_text
 from slipstream_app.theme import XS, L, M, S, Theme
 from slipstream_app.widgets.panel import Words, button, wrapped
 from slipstream_app.widgets.scrolling import Scrolling
@@ -136,7 +137,7 @@ class ParametersDrawer(QFrame):
         names = {"exact": self.tr("Exact"), "balanced": self.tr("Balanced"), "lively": self.tr("Lively")}
         for at, (key, values) in enumerate(PRESETS.items()):
             one = button(names[key], name=self.tr("Preset {0}").format(names[key]))
-            one.setToolTip(", ".join(f"{name} {value:g}" for name, value in values.items()))
+            one.setToolTip(", ".join(f"{name} {close_text(value)}" for name, value in values.items()))
             one.clicked.connect(lambda _=False, values=values: self._set(replace(self._value, **values)))
             presets.addWidget(one, 0, at)
         self._column.addLayout(presets)
@@ -254,7 +255,9 @@ class ParametersDrawer(QFrame):
         self.slower.setVisible(ratio is not None)
         if ratio is not None:
             self.slower.say(
-                self.tr("Plain decoding is faster here ({0}×), so nobody drafts by default.").format(f"{ratio:.2f}")
+                self.tr("Plain decoding is faster here ({0}×), so nobody drafts by default.").format(
+                    number_text(ratio, 2)
+                )
             )
 
     def show_model(self, info: ModelInfo | None) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from slipstream_app.models.sizes import size_text
+from slipstream_app.numbers import size_text
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.flowed import flowed
 

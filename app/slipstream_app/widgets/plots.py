@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from math import ceil, log10
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from slipstream.engine.costs import Depth
 from slipstream_app.models.telemetry import WINDOW_S
+from slipstream_app.numbers import number_text
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.charts import Chart
 from slipstream_app.widgets.panel import Words
@@ -79,7 +81,8 @@ class PlotChart(Chart):
         if self.plot is not None:
             return
         pg = plots().module
-        self.plot = pg.PlotWidget()
+        axes = {side: number_axis(pg, side) for side in ("left", "bottom")}
+        self.plot = pg.PlotWidget(axisItems=axes)
         plot: Any = self.plot  # Any: pyqtgraph has no types
         plot.setMenuEnabled(False)
         plot.setMouseEnabled(False, False)
@@ -120,6 +123,17 @@ class PlotChart(Chart):
         """Give the curves the theme's colours."""
 
 
+def number_axis(pg: Any, side: str) -> Any:
+    """An axis whose numbers are written as all others. pyqtgraph is imported late, and so this class is made late."""
+
+    class NumberAxis(pg.AxisItem):
+        def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+            digits = max(0, ceil(-log10(spacing * scale))) if spacing * scale > 0 else 0
+            return [number_text(value * scale, digits) for value in values]
+
+    return NumberAxis(side)
+
+
 class SpeedChart(PlotChart):
     """Tokens in each second of the last minute, and plain decoding's speed where it was measured."""
 
@@ -155,16 +169,16 @@ class SpeedChart(PlotChart):
     def show_points(self, points: list[tuple[float, float]], plain_tps: float | None) -> None:
         """`plain_tps`: None where it was not measured; then no line is drawn."""
         self._points, self._plain_tps = points, plain_tps
-        rows = [(f"{abs(at):.0f}", f"{tps:.1f}") for at, tps in reversed(points)]
+        rows = [(number_text(abs(at), 0), number_text(tps)) for at, tps in reversed(points)]
         top = max((tps for _, tps in points), default=0.0)
-        self.describe(self.tr("Up to {0} tokens per second in the last minute").format(f"{top:.1f}"), rows)
+        self.describe(self.tr("Up to {0} tokens per second in the last minute").format(number_text(top)), rows)
         if self._curve is None:
             return
         self._curve.setData([at for at, _ in points], [tps for _, tps in points])
         self._plain.setVisible(plain_tps is not None)
         if plain_tps is not None:
             self._plain.setValue(plain_tps)
-            self._plain.label.setFormat(self.tr("plain: {0}").format(f"{plain_tps:.1f}"))
+            self._plain.label.setFormat(self.tr("plain: {0}").format(number_text(plain_tps)))
         assert self.plot is not None
         plot: Any = self.plot
         plot.setYRange(0, max(top, plain_tps or 0.0, 1.0) * 1.15, padding=0)
@@ -229,7 +243,7 @@ class CostChart(PlotChart):
         self.reach.setVisible(bool(self.reach.text()) and bool(points))
         self.say("" if points else self.tr("Nothing was measured yet: Auto learns it in its first rounds."))
         rows = [
-            (self._name(source), str(drafts), f"{ms:.1f}") for source, line in points.items() for drafts, ms in line
+            (self._name(source), str(drafts), number_text(ms)) for source, line in points.items() for drafts, ms in line
         ]
         said = self.tr("The cost of a round at %n length(s)", "", len(rows))
         self.describe(". ".join(words for words in (said, self.reach.text()) if words), rows)

@@ -6,10 +6,10 @@ from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QWidget
 
-from slipstream.measure import report
 from slipstream.measure.race import Arm, Spread
 from slipstream.types import Mode
 from slipstream_app.models.race import ArmProgress, ArmState
+from slipstream_app.numbers import number_text
 from slipstream_app.strings import mark, shown
 from slipstream_app.theme import M, Theme
 from slipstream_app.widgets.panel import Figure, Panel, Words, wrapped
@@ -39,8 +39,12 @@ def arm_name(mode: Mode) -> str:
 def speedup_text(speedup: Spread) -> str:
     """With its spread; a single run has none, and is said to be one."""
     if speedup.low < speedup.high:
-        return f"{speedup.median:.2f}× ({report.spread(speedup)})"
-    return shown("RaceArm", mark("RaceArm", "{0}×, one round")).format(f"{speedup.median:.2f}")
+        return f"{number_text(speedup.median, 2)}× ({_spread(speedup)})"
+    return shown("RaceArm", mark("RaceArm", "{0}×, one round")).format(number_text(speedup.median, 2))
+
+
+def _spread(values: Spread) -> str:
+    return f"{number_text(values.low, 2)}–{number_text(values.high, 2)}"
 
 
 class RaceArm(Panel):
@@ -110,20 +114,20 @@ class RaceArm(Panel):
             {
                 ArmState.WAITING: self.tr("Waiting for its turn"),
                 ArmState.READING: self.tr("Reading the prompt"),
-                ArmState.WRITING: self.tr("%n token(s)", None, arm.tokens),
-                ArmState.ENDED: self.tr("%n token(s), done", None, arm.tokens),
+                ArmState.WRITING: self.tr("%Ln token(s)", None, arm.tokens),
+                ArmState.ENDED: self.tr("%Ln token(s), done", None, arm.tokens),
             }[arm.state]
         )
         if arm.tps is not None:
-            self.speed.set(f"{arm.tps:.1f}", is_stale=arm.state is not ArmState.ENDED)
+            self.speed.set(number_text(arm.tps), is_stale=arm.state is not ArmState.ENDED)
 
     def show_arm(self, arm: Arm, badge: str, role: str) -> None:
         """The race is over."""
-        self.speed.set(f"{arm.tps.median:.1f}")
-        per_round = f"{arm.tokens_per_round:.2f}"
+        self.speed.set(number_text(arm.tps.median))
+        per_round = number_text(arm.tokens_per_round, 2)
         is_spread = arm.tps.low < arm.tps.high
         words = self.tr("{0} tokens per round, {1} tok/s") if is_spread else self.tr("{0} tokens per round")
-        self.state.say(words.format(per_round, report.spread(arm.tps)))
+        self.state.say(words.format(per_round, _spread(arm.tps)))
         self.against.setVisible(arm.speedup is not None)
         if arm.speedup is not None:
             self.against.set(speedup_text(arm.speedup))
@@ -131,7 +135,7 @@ class RaceArm(Panel):
 
     def show_replay(self, text: str, tokens: int, seconds: float) -> None:
         self.show_text(text)
-        self.state.say(self.tr("%n token(s) after {0} s", None, tokens).format(f"{seconds:.1f}"))
+        self.state.say(self.tr("%Ln token(s) after {0} s", None, tokens).format(number_text(seconds)))
 
     @Slot()
     def _on_resized(self) -> None:

@@ -18,9 +18,10 @@ from PySide6.QtWidgets import (
 
 from slipstream.measure.prompts import DEFAULT, Question
 from slipstream.types import Mode, ModelInfo, Options
+from slipstream_app.models.conditions import Conditions
 from slipstream_app.models.race import RacePlan
 from slipstream_app.theme import XS, M, S, Theme
-from slipstream_app.widgets.panel import Panel, Words, button, set_role
+from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
 from slipstream_app.widgets.race_arm import arm_name
 
 MAX_TOKENS, TRIALS = 128, 3
@@ -69,6 +70,9 @@ class RaceSetup(Panel):
         self.body.addWidget(self.own)
         self.body.addLayout(self._arm_row)
         self.body.addWidget(Words(theme, order, "muted", scale=0.9))
+        self.power = wrapped(theme, "", "warn")
+        self.power.hide()
+        self.body.addWidget(self.power)
 
     def _make_fields(self) -> None:
         self.prompt = QComboBox()
@@ -153,6 +157,16 @@ class RaceSetup(Panel):
         return RacePlan(questions, self.arms, options, self.trials.value(), self.thinking.isChecked())
 
     # Its state.
+
+    def show_power(self, found: Conditions) -> None:
+        """Warns of what slows every run, and is in the report then."""
+        words = ""
+        if found.low_power:
+            words = self.tr("⚠ Low power mode: speeds are lower, and the report will say so.")
+        elif found.on_battery:
+            words = self.tr("⚠ On battery: speeds may be lower, and the report will say so.")
+        self.power.say(words)
+        self.power.setVisible(bool(words))
 
     def set_running(self, is_running: bool) -> None:
         """Nothing can be changed while a race runs; the start button stops it."""

@@ -10,6 +10,7 @@ from slipstream.measure.race import Arm
 from slipstream.measure.verdict import Verdict
 from slipstream.types import Mode
 from slipstream_app.models.race import RaceResult
+from slipstream_app.models.race_marks import Cause, Mark
 from slipstream_app.theme import S, Theme
 from slipstream_app.widgets.panel import Panel, Words, button, wrapped
 from slipstream_app.widgets.race_arm import arm_name, speedup_text
@@ -51,7 +52,7 @@ class RaceVerdict(Panel):
     def show_result(self, result: RaceResult) -> None:
         self.grade.say(self._title(result), ROLES[result.race.verdict])
         self.sentence.say(self._words(result))
-        marks = "; ".join(result.plan.marks)
+        marks = "; ".join(self._mark(one) for one in result.plan.marks)
         self.marked.say(self.tr("Marked: {0}.").format(marks) if marks else "")
         self.marked.setVisible(bool(marks))
         winner = result.winner
@@ -71,6 +72,20 @@ class RaceVerdict(Panel):
             return "" if arm.verdict is Verdict.IDENTICAL else self.tr("Does not repeat itself")
         return self._word(arm.verdict)
 
+    def _mark(self, mark: Mark) -> str:
+        """As the report says it, in the window's language."""
+        count = mark.count
+        return {
+            Cause.CLIENTS: self.tr("%n client(s) were connected", None, count),
+            Cause.RESUMED: self.tr("clients that were paused were let go on before its end"),
+            Cause.OTHERS: self.tr("%n other request(s) ran during the race", None, count),
+            Cause.BUSY: self.tr("this machine was {0} when the race began").format(mark.detail),
+            Cause.BATTERY: self.tr("this machine ran on its battery"),
+            Cause.LOW_POWER: self.tr("this machine was in its low power mode"),
+            Cause.HOT: self.tr("this machine was hot"),
+            Cause.REPEATED: self.tr("%n run(s) were repeated, as heat or power changed meanwhile", None, count),
+        }[mark.cause]
+
     def _word(self, verdict: Verdict) -> str:
         return {
             Verdict.IDENTICAL: self.tr("Identical"),
@@ -84,7 +99,7 @@ class RaceVerdict(Panel):
             return self._word(race.verdict)
         tokens = sum(len(run.answer.tokens) for run in result.last_trial if run.mode is Mode.BASELINE)
         count = sum(len(arm.comparisons) for arm in race.arms if arm.mode is not Mode.BASELINE)
-        return self.tr("Identical output, %n token(s), {0} of {0} comparisons", None, tokens).format(count)
+        return self.tr("Identical output, %Ln token(s), {0} of {0} comparisons", None, tokens).format(count)
 
     def _words(self, result: RaceResult) -> str:
         race = result.race

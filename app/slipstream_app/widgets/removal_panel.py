@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from slipstream_app.models.pairs import RemovalPlan
-from slipstream_app.models.sizes import size_text
+from slipstream_app.numbers import size_text
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.panel import button, wrapped
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QLocale, QModelIndex, Qt, Slot
+from PySide6.QtCore import QModelIndex, Qt, Slot
 from PySide6.QtWidgets import QHeaderView, QPlainTextEdit, QScrollArea, QSplitter, QTableView, QVBoxLayout, QWidget
 
 from slipstream_app.models.requests import PATH, RequestTable
+from slipstream_app.numbers import count_text, number_text
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.panel import Words, wrapped
 
@@ -98,10 +99,12 @@ class RequestsView(QWidget):
             read = self.tr("Prompt %Ln token(s), {0} of them from the cache", "", timings.prompt_tokens)
             rounds = self.tr("in %Ln round(s)", "", timings.rounds)
             made = self.tr("%Ln token(s) out {0}", "", timings.output_tokens).format(rounds)
-            lines.append(f"{read.format(QLocale().toString(timings.reused_tokens))}; {made}")
+            lines.append(f"{read.format(count_text(timings.reused_tokens))}; {made}")
             lines.append(
                 self.tr("First token after {0} s, then {1} tok/s, {2} tokens per round").format(
-                    f"{timings.ttft_s:.2f}", f"{timings.decode_tps:.1f}", f"{timings.tokens_per_round:.2f}"
+                    number_text(timings.ttft_s, 2),
+                    number_text(timings.decode_tps),
+                    number_text(timings.tokens_per_round, 2),
                 )
             )
         if record.reason:

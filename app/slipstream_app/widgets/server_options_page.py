@@ -7,8 +7,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QScrollArea, QSpinBox, QWidget
 
 from slipstream_app.models.server_options import local_address, new_key
+from slipstream_app.setting import CONTEXT, Value
 from slipstream_app.settings import Settings
-from slipstream_app.settings_table import BY_KEY, CONTEXT, Value
+from slipstream_app.settings_table import BY_KEY
 from slipstream_app.strings import shown
 from slipstream_app.theme import M, S, Theme
 from slipstream_app.widgets.panel import Panel, button, wrapped

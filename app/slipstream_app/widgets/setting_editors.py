@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QHBoxLayout, QLineEdit, QPushButton, QSpinBox, QWidget
 
-from slipstream_app.settings_table import CONTEXT, Setting, Value
+from slipstream_app.setting import CONTEXT, Setting, Value
 from slipstream_app.strings import mark, shown
 from slipstream_app.theme import S, Theme
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from slipstream.types import Mode
 from slipstream_app.messages import Message
-from slipstream_app.settings_table import Detail
+from slipstream_app.setting import Detail
 
 
 class Ask(StrEnum):

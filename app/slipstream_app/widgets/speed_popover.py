@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QTextEdit, QVBoxLayout, QWidget
 
 from slipstream_app.models.chat_speed import Cause, Source, Speed
-from slipstream_app.models.sizes import share_text
+from slipstream_app.numbers import count_text, number_text, share_text
 from slipstream_app.theme import L, M, Theme
 from slipstream_app.widgets.panel import Figure, Words, button, wrapped
 
@@ -64,8 +64,8 @@ class SpeedPopover(QDialog):
     def show_speed(self, speed: Speed, pieces: Sequence[str]) -> None:
         """`pieces`: the text of each token."""
         self._speed, self._pieces = speed, pieces
-        self.rounds.set(str(speed.rounds))
-        self.per_round.set(f"{speed.tokens_per_round:.2f}")
+        self.rounds.set(count_text(speed.rounds))
+        self.per_round.set(number_text(speed.tokens_per_round, 2))
         self.share.set(share_text(speed.acceptance) if speed.drafted else "–")
         self.cause.say(self.sentence(speed))
         self.refresh_theme()
@@ -85,7 +85,7 @@ class SpeedPopover(QDialog):
             Cause.HARD: self.tr("Only {2} of the drafts were right: this text is hard to foresee for the drafter."),
             Cause.EASY: self.tr("{2} of the drafts were right, so each pass of the model made several tokens."),
         }
-        return sentences[speed.cause].format(f"{speed.position:,}", repeated, share)
+        return sentences[speed.cause].format(count_text(speed.position), repeated, share)
 
     @Slot()
     def refresh_theme(self) -> None:
@@ -99,7 +99,7 @@ class SpeedPopover(QDialog):
         }
         for source, label in self._legend.items():
             count = self._speed.counts[source]
-            label.say(f"{names[source]}  {count:,}")
+            label.say(f"{names[source]}  {count_text(count)}")
             label.setStyleSheet(f"color: {self._theme.css(_COLOURS[source])};")
             label.setVisible(count > 0)
         self._write(self._speed)

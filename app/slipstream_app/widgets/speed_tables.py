@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import QCoreApplication, Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from slipstream_app.models.sizes import share_text
 from slipstream_app.models.telemetry import ALL, Telemetry
 from slipstream_app.models.telemetry_history import KEPT_DAYS, DayRow, TelemetryHistory
+from slipstream_app.numbers import count_text, number_text, share_text
 from slipstream_app.theme import M, Theme
-from slipstream_app.widgets.figure_table import FigureTable, number_text
+from slipstream_app.widgets.figure_table import FigureTable
 from slipstream_app.widgets.panel import Words, button
 
 
@@ -36,13 +36,13 @@ class SessionTable(FigureTable):
             rows.append(
                 (
                     source_name(source) if source else self.tr("All"),
-                    f"{figures.requests:,}",
-                    f"{figures.prompt_tokens:,}",
+                    count_text(figures.requests),
+                    count_text(figures.prompt_tokens),
                     share_text(figures.cached_share),
-                    f"{figures.output_tokens:,}",
-                    number_text(figures.tokens_per_round, "{:.2f}"),
+                    count_text(figures.output_tokens),
+                    number_text(figures.tokens_per_round, 2),
                     share_text(figures.accepted_share),
-                    "–" if figures.last is None else f"{figures.last.decode_tps:.1f}",
+                    number_text(None if figures.last is None else figures.last.decode_tps),
                 )
             )
         self.show_rows(rows)
@@ -84,10 +84,10 @@ class SpeedHistory(QWidget):
             (
                 row.day.isoformat(),
                 source_name(row.source),
-                f"{row.requests:,}",
-                f"{row.tokens:,}",
-                number_text(row.tps_median, "{:.1f}"),
-                number_text(row.tps_p10, "{:.1f}"),
+                count_text(row.requests),
+                count_text(row.tokens),
+                number_text(row.tps_median),
+                number_text(row.tps_p10),
                 share_text(row.cached_share),
             )
             for row in days

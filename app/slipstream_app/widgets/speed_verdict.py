@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 
 from slipstream.curves import Curves
-from slipstream_app.models.sizes import share_text
 from slipstream_app.models.telemetry import Figures
+from slipstream_app.numbers import number_text, share_text
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.panel import Panel, wrapped
 
@@ -54,8 +54,8 @@ class SpeedVerdict(Panel):
         if plain and last is not None and last.tokens_per_round > 1:
             return self.tr(
                 "{0} times as fast as plain decoding on this machine ({1} tok/s): {2} tokens a pass."
-            ).format(f"{last.decode_tps / plain:.2f}", f"{plain:.1f}", f"{per_round:.2f}")
+            ).format(number_text(last.decode_tps / plain, 2), number_text(plain), number_text(per_round, 2))
         words = self.tr("{0} tokens for each pass over the model, where plain decoding gets one.")
         if not plain:
             words += " " + self.tr("How fast plain decoding is here was not measured yet: run a Race.")
-        return words.format(f"{per_round:.2f}")
+        return words.format(number_text(per_round, 2))

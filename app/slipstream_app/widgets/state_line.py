@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
 from slipstream_app.messages import State
 from slipstream_app.models.chat_reply import Phase, Reply
+from slipstream_app.numbers import count_text, number_text
 from slipstream_app.theme import XS, S, Theme
 from slipstream_app.widgets.block import Part
 from slipstream_app.widgets.panel import button, wrapped
@@ -74,10 +75,12 @@ class StateLine(Part):
             case Phase.WAITING:
                 words = self.tr("Waiting for its turn…")
             case Phase.READING:
-                words = self.tr("Reading {0} of {1} tokens").format(f"{progress.done:,}", f"{progress.total:,}")
+                words = self.tr("Reading {0} of {1} tokens").format(
+                    count_text(progress.done), count_text(progress.total)
+                )
                 left = progress.left_s(time.monotonic())
                 if left is not None and left >= 1:
-                    words = self.tr("{0}, about {1} s").format(words, f"{left:.0f}")
+                    words = self.tr("{0}, about {1} s").format(words, number_text(left, 0))
             case _:
                 return False
         self.words.say(words, "muted")

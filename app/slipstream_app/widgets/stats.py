@@ -7,7 +7,8 @@ from PySide6.QtGui import QFontMetrics, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QHBoxLayout, QToolTip, QWidget
 
 from slipstream_app.messages import Json
-from slipstream_app.settings_table import Detail
+from slipstream_app.numbers import count_text, number_text
+from slipstream_app.setting import Detail
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.panel import Words
 
@@ -66,13 +67,13 @@ class StatsStrip(QWidget):
         first = self.tr("first token {0} s, cached") if timings["reused_tokens"] else self.tr("first token {0} s")
         out = [
             (
-                self.tr("{0} tok/s").format(f"{timings['decode_tps']:.1f}"),
+                self.tr("{0} tok/s").format(number_text(timings["decode_tps"])),
                 self.tr("Decode speed: tokens after the first, by the time from the first to the last"),
             ),
             (
-                first.format(f"{timings['ttft_s']:.2f}"),
+                first.format(number_text(timings["ttft_s"], 2)),
                 self.tr("From sending to the first token; {0} of {1} prompt tokens came from the cache").format(
-                    timings["reused_tokens"], timings["prompt_tokens"]
+                    count_text(timings["reused_tokens"]), count_text(timings["prompt_tokens"])
                 ),
             ),
         ]
@@ -83,16 +84,16 @@ class StatsStrip(QWidget):
         if self._detail is Detail.EXPERT:
             out.append(
                 (
-                    self.tr("prompt {0} tok/s").format(f"{timings['prefill_tps']:,.0f}"),
+                    self.tr("prompt {0} tok/s").format(number_text(timings["prefill_tps"], 0)),
                     self.tr("Prompt tokens that were computed, not cached, by the time until the first token"),
                 )
             )
         if timings["rounds"]:
             out.append(
                 (
-                    self.tr("{0} per round").format(f"{timings['tokens_per_round']:.1f}"),
+                    self.tr("{0} per round").format(number_text(timings["tokens_per_round"])),
                     self.tr(
-                        "Tokens that each of %n pass(es) of the model made; 1.0 is plain decoding",
+                        "Tokens that each of %Ln pass(es) of the model made; 1.0 is plain decoding",
                         "",
                         timings["rounds"],
                     ),
@@ -107,7 +108,7 @@ class StatsStrip(QWidget):
             )
         out.append(
             (
-                self.tr("%n token(s)", None, timings["output_tokens"]),
+                self.tr("%Ln token(s)", None, timings["output_tokens"]),
                 self.tr("Length of the answer, its end token included"),
             )
         )

@@ -6,6 +6,7 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from slipstream_app.icons import icon
+from slipstream_app.numbers import number_text
 from slipstream_app.theme import XS, L, Theme
 from slipstream_app.widgets.block import Part
 from slipstream_app.widgets.prose import Prose
@@ -48,10 +49,10 @@ class ThinkingCard(Part):
         if self._is_open:
             self.body.set_text(text)
         if tokens is None:
-            self.head.setText(self.tr("Thinking… {0} s").format(f"{seconds:.0f}"))
+            self.head.setText(self.tr("Thinking… {0} s").format(number_text(seconds, 0)))
         else:
-            words = self.tr("Thought for {0} s (%n token(s))", None, tokens)
-            self.head.setText(words.format(f"{seconds:.1f}"))
+            words = self.tr("Thought for {0} s (%Ln token(s))", None, tokens)
+            self.head.setText(words.format(number_text(seconds)))
 
     def fit(self, width: int) -> int:
         size = self.head.sizeHint()

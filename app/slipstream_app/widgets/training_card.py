@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QProgressBar, QWidget
 
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.training import Training
 from slipstream_app.models.training_progress import AT_PAUSE, MOVING, Stage
+from slipstream_app.numbers import count_text, number_text, share_text, size_text
 from slipstream_app.theme import L, M, Theme
 from slipstream_app.widgets.panel import Figure, Panel, button, wrapped
 from slipstream_app.widgets.training_charts import AcceptanceChart, LossChart
@@ -85,10 +85,10 @@ class TrainingCard(Panel):
         self.bar.setRange(0, 0 if is_waiting else 1000)
         share = made.share if made.loss else made.shard / made.shards if made.shards else 0.0
         self.bar.setValue(round(1000 * share))
-        self.tokens.set(f"{made.tokens:,}" if made.tokens else "–")
-        self.step.set(f"{made.step:,}" if made.loss else "–")
-        self.loss.set(f"{made.loss[-1][1]:.3f}" if made.loss else "–")
-        self.per_round.set(f"{made.per_round:.2f}" if made.per_round else "–")
+        self.tokens.set(count_text(made.tokens) if made.tokens else "–")
+        self.step.set(count_text(made.step) if made.loss else "–")
+        self.loss.set(number_text(made.loss[-1][1], 3) if made.loss else "–")
+        self.per_round.set(number_text(made.per_round, 2) if made.per_round else "–")
         self.positions.show_figures(made.by_position)
         self.losses.show_points(made.loss)
         self.load.setVisible(stage is Stage.DONE)
@@ -116,8 +116,8 @@ class TrainingCard(Panel):
 
     def _sentence(self) -> str:
         training, made = self.training, self.training.progress
-        percent = f"{100 * made.share:.0f} %"
-        mean = f"{sum(made.worth.values()) / len(made.worth):.2f}" if made.worth else "–"
+        percent = share_text(made.share)
+        mean = number_text(sum(made.worth.values()) / len(made.worth), 2) if made.worth else "–"
         if training.is_stopping:
             return self.tr("It ends after this step, and can be continued from there.")
         begun = self.tr("The drafter learns: {0} done.").format(percent)

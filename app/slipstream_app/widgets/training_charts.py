@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPen
 from PySide6.QtWidgets import QWidget
 
-from slipstream_app.models.sizes import share_text
+from slipstream_app.numbers import count_text, number_text, share_text
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.plots import PlotChart
 
@@ -34,8 +34,10 @@ class LossChart(PlotChart):
         """(step, loss), oldest first."""
         self._points = points
         self.say("" if points else self.tr("It begins once the conversations are written."))
-        last = f"{points[-1][1]:.3f}" if points else "–"
-        self.describe(self.tr("Loss now: {0}").format(last), [(str(step), f"{loss:.3f}") for step, loss in points])
+        last = number_text(points[-1][1], 3) if points else "–"
+        self.describe(
+            self.tr("Loss now: {0}").format(last), [(count_text(step), number_text(loss, 3)) for step, loss in points]
+        )
         if self._curve is not None and self.plot is not None:
             self._curve.setData([step for step, _ in points], [loss for _, loss in points])
             top = max((loss for _, loss in points), default=1.0)

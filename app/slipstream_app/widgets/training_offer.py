@@ -7,8 +7,8 @@ from pathlib import Path
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.training_forecast import AMOUNTS, USUAL, Forecast
+from slipstream_app.numbers import count_text, number_text, size_text, span_text
 from slipstream_app.theme import L, S, Theme
 from slipstream_app.widgets.panel import Figure, Panel, Words, button, wrapped
 
@@ -29,7 +29,7 @@ class TrainingOffer(Panel):
         self.amount.setAccessibleName(self.tr("How thorough"))
         names = (self.tr("Short"), self.tr("Usual"), self.tr("Thorough"))
         for name, count in zip(names, AMOUNTS, strict=True):
-            self.amount.addItem(self.tr("{0}: {1} conversations").format(name, f"{count:,}"), count)
+            self.amount.addItem(self.tr("{0}: {1} conversations").format(name, count_text(count)), count)
         self.amount.setCurrentIndex(AMOUNTS.index(USUAL))
         self.amount.currentIndexChanged.connect(self._on_amount)
         self.time = Figure(theme, self.tr("time, about"), "00.0 h")
@@ -86,9 +86,9 @@ class TrainingOffer(Panel):
         made = found.estimate
         self._show_memory(found)
         self.time.set(span_text(found.seconds))
-        self.energy.set(f"{made.watt_hours:,.0f} Wh")
-        self.per_round.set(f"{made.per_round:.2f}")
-        self.gain.set(f"{made.gain:.2f}×")
+        self.energy.set(f"{number_text(made.watt_hours, 0)} Wh")
+        self.per_round.set(number_text(made.per_round, 2))
+        self.gain.set(f"{number_text(made.gain, 2)}×")
         if made.is_worth_it:
             basis = (
                 self.tr("Worked out from what was measured with this model here.")
@@ -101,7 +101,7 @@ class TrainingOffer(Panel):
             self.words.say(f"{parts} {basis}", "muted")
         else:
             words = self.tr("It would make this model {0} times as fast: {1}. n-gram lookup costs nothing.")
-            self.words.say(words.format(f"{made.gain:.2f}", made.reason), "warn")
+            self.words.say(words.format(number_text(made.gain, 2), made.reason), "warn")
         self._offer(made.is_worth_it)
         if found.fits is False:
             self.start.setEnabled(False)
@@ -144,9 +144,3 @@ class TrainingOffer(Panel):
     @Slot()
     def _on_anyway(self) -> None:
         self.agreed.emit(self.conversations, True)
-
-
-def span_text(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

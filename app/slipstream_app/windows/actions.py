@@ -8,9 +8,9 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QApplication, QMenu, QMenuBar, QWidget
 
+from slipstream_app.setting import CONTEXT as SETTINGS
 from slipstream_app.settings import Settings
 from slipstream_app.settings_table import BY_KEY
-from slipstream_app.settings_table import CONTEXT as SETTINGS
 from slipstream_app.shortcuts import CONTEXT, MENUS, TABLE, Menu
 from slipstream_app.strings import shown
 

@@ -11,8 +11,8 @@ from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.models.drafting import KEY
 from slipstream_app.models.on_disk import OnDisk
 from slipstream_app.screens.base import AppContext
+from slipstream_app.setting import CONTEXT as SETTINGS
 from slipstream_app.settings_table import BY_KEY
-from slipstream_app.settings_table import CONTEXT as SETTINGS
 from slipstream_app.strings import shown
 
 

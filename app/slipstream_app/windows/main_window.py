@@ -22,11 +22,12 @@ from slipstream_app.bridge.server import ServerOn, ServerStarting
 from slipstream_app.models.on_disk import OnDisk
 from slipstream_app.models.pairs import FitWord
 from slipstream_app.models.recent import RecentPairs
+from slipstream_app.numbers import number_text
 from slipstream_app.screens.base import AppContext, Screen
 from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING, PLACES
+from slipstream_app.setting import CONTEXT as SETTINGS
 from slipstream_app.settings_table import BY_KEY
-from slipstream_app.settings_table import CONTEXT as SETTINGS
 from slipstream_app.shortcuts import BY_ID, TABLE, Menu
 from slipstream_app.strings import shown
 from slipstream_app.theme import M
@@ -297,7 +298,7 @@ class MainWindow(QMainWindow):
             FitWord.TOO_LARGE: self.tr("too large"),
         }
         gained = self._app.speedups.best(choice.title)
-        speed = "" if gained is None else self.tr("{0}× here").format(f"{gained:.2f}")
+        speed = "" if gained is None else self.tr("{0}× here").format(number_text(gained, 2))
         fit = words.get(self.on_disk.fits.get(choice, FitWord.UNKNOWN), "")
         return " · ".join(word for word in (fit, speed) if word)
 

@@ -13,8 +13,8 @@ from slipstream.errors import SlipstreamError
 from slipstream.store import room
 from slipstream.store.room import Leaving, Taken
 from slipstream_app.models.recent import names_of, recent_pairs
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.work import Work
+from slipstream_app.numbers import size_text
 from slipstream_app.settings import Settings
 from slipstream_app.theme import M, Theme
 from slipstream_app.widgets.panel import button, wrapped

@@ -11,11 +11,11 @@ from slipstream.errors import SlipstreamError
 from slipstream.store import releases
 from slipstream.store.paths import data_dir
 from slipstream_app.bridge.session import Session
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.updates import UpdateCheck
 from slipstream_app.models.work import Work
+from slipstream_app.numbers import size_text
 from slipstream_app.resources import document
-from slipstream_app.settings_table import CONTEXT
+from slipstream_app.setting import CONTEXT
 from slipstream_app.strings import mark, shown
 from slipstream_app.theme import XL, M, S, Theme
 from slipstream_app.widgets.document import Document

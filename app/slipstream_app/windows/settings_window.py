@@ -23,8 +23,9 @@ from slipstream_app.mac import IS_MAC
 from slipstream_app.models.calibrating import Calibrating
 from slipstream_app.models.recent import names_of
 from slipstream_app.models.updates import UpdateCheck
+from slipstream_app.setting import CONTEXT, Page, Value
 from slipstream_app.settings import Settings
-from slipstream_app.settings_table import BY_KEY, CONTEXT, SETTINGS, Page, Value
+from slipstream_app.settings_table import BY_KEY, SETTINGS
 from slipstream_app.strings import mark, shown
 from slipstream_app.theme import XL, L, M, S, Theme
 from slipstream_app.widgets.calibration import CalibrationPanel

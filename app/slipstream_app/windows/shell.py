@@ -22,7 +22,7 @@ from slipstream_app.models.updates import UpdateCheck
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.registry import CONTEXT as SCREENS
 from slipstream_app.screens.registry import ONBOARDING
-from slipstream_app.settings_table import CONTEXT as SETTINGS_CONTEXT
+from slipstream_app.setting import CONTEXT as SETTINGS_CONTEXT
 from slipstream_app.settings_table import SETTINGS
 from slipstream_app.shortcuts import BY_ID
 from slipstream_app.shortcuts import CONTEXT as ACTIONS

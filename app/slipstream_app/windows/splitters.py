@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSplitter, QWidget
 
 from slipstream_app.screens.base import Screen
 from slipstream_app.settings import Settings
+from slipstream_app.widgets.divided import Divided
 
 
 def recall(settings: Settings, screen: Screen) -> None:
@@ -23,10 +24,10 @@ def recall(settings: Settings, screen: Screen) -> None:
 
 
 def remember(settings: Settings, screen: Screen) -> None:
-    """But where a part is hidden: its size says nothing then."""
+    """But where a part is hidden, whose size says nothing then, and where nobody moved it."""
     for number, splitter in enumerate(screen.findChildren(QSplitter)):
         sizes = splitter.sizes()
-        if all(sizes):
+        if all(sizes) and not (isinstance(splitter, Divided) and splitter.divides_itself):
             settings.remember(_key(screen, number), json.dumps(sizes))
 
 

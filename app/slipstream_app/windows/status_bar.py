@@ -18,8 +18,8 @@ from slipstream_app.models.activity import BUSY, Activity, Doing
 from slipstream_app.models.conditions import Conditions, Level
 from slipstream_app.models.conditions import read as read_conditions
 from slipstream_app.models.memory import held_bytes
-from slipstream_app.models.sizes import size_text
 from slipstream_app.models.work import Work
+from slipstream_app.numbers import size_text
 from slipstream_app.theme import XS, S
 from slipstream_app.widgets.panel import set_role
 
@@ -71,6 +71,7 @@ class StatusBar(QStatusBar):
         session.bus.status_changed.connect(self._on_activity)
         activity.changed.connect(self._on_activity)
         session.bus.server_changed.connect(self._on_server)
+        session.bus.pause_changed.connect(self._on_pause)
         self._on_activity()
         self._on_server(server.state)
 
@@ -81,9 +82,14 @@ class StatusBar(QStatusBar):
     def _fix_widths(self) -> None:
         """Of what changes while somebody looks: nothing beside it may jitter."""
         widest = self.tr("{0} of {1}").format("000.0 GB", "000.0 GB")
-        for label, words in ((self.memory, widest), (self.clients, self.tr("%n client(s)", "", 88))):
+        for label, words in ((self.memory, widest), (self.clients, self._clients_words(88))):
             label.setMinimumWidth(label.fontMetrics().horizontalAdvance(words) + 2 * S)
             label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+
+    def _clients_words(self, count: int) -> str:
+        if self._activity.are_clients_paused:
+            return self.tr("%n client(s), paused", "", count)
+        return self.tr("%n client(s)", "", count)
 
     @Slot()
     def refresh(self) -> None:
@@ -93,7 +99,8 @@ class StatusBar(QStatusBar):
         words = self.tr("{0} of {1}").format(held, size_text(self._limit)) if self._limit else held
         self.memory.setText(words)
         clients = self._server.clients
-        self.clients.setText(self.tr("%n client(s)", "", clients))
+        self.clients.setText(self._clients_words(clients))
+        set_role(self.clients, "warn" if self._activity.are_clients_paused else "muted")
         self.clients.setVisible(isinstance(self._server.state, ServerOn))
         self._ask_heat()
 
@@ -126,6 +133,11 @@ class StatusBar(QStatusBar):
                 words = self.tr("Server off")
         self.serving.setText(words)
         self._tend()
+
+    @Slot()
+    def _on_pause(self, *_: object) -> None:
+        if self.isVisible():
+            self.refresh()
 
     # When to ask.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QLocale, QSize, Qt, Slot
+from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
@@ -12,7 +12,7 @@ from slipstream.events import Loading, Ready, Status, Working
 from slipstream.types import ModelInfo
 from slipstream_app.icons import icon
 from slipstream_app.models.memory import weights_bytes
-from slipstream_app.models.sizes import size_text
+from slipstream_app.numbers import count_text, size_text
 from slipstream_app.shortcuts import BY_ID
 from slipstream_app.theme import M, S, Theme
 from slipstream_app.widgets.load_bar import LoadBar
@@ -94,7 +94,7 @@ class Toolbar(QFrame):
         size = weights_bytes(Path(info.path))
         facts = (
             self.tr("Loaded: {0}").format(size_text(size)) if size else "",
-            self.tr("{0} tokens of context").format(QLocale().toString(info.context)),
+            self.tr("{0} tokens of context").format(count_text(info.context)),
             info.dtype,
             "" if info.quantisation == "none" else info.quantisation,
         )

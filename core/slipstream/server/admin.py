@@ -86,6 +86,7 @@ async def health(request: Request) -> Response:
         "seconds_since_progress": round(backend.seconds_since_progress, 3),
         "active": len(backend.streams),
         "waiting": len(backend.inbox),
+        "held": backend.inbox.held,  # of those: until what the window measures has ended
     }
     if detail:
         body["detail"] = detail

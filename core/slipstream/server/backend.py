@@ -121,7 +121,8 @@ class Backend:
 
     @property
     def is_stalled(self) -> bool:
-        return bool(self.streams) and self.seconds_since_progress > STALLED_AFTER_S
+        """Jobs that are held back need not move."""
+        return len(self.streams) > self.inbox.held and self.seconds_since_progress > STALLED_AFTER_S
 
     def observe(self, job: Job, event: Event) -> None:
         """On the server's loop, once for each event of its jobs."""

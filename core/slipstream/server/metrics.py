@@ -167,6 +167,7 @@ def as_json(backend: Backend) -> dict[str, Any]:
     return {
         "active": len(backend.streams),
         "waiting": len(backend.inbox),
+        "held": backend.inbox.held,
         "seconds_since_progress": round(backend.seconds_since_progress, 3),
         "finished": metrics.finished,
         "failed": metrics.failed,
@@ -200,6 +201,7 @@ def as_prometheus(backend: Backend) -> str:
 
     plain("slipstream_requests_active", "gauge", "Requests that are queued or running.", len(backend.streams))
     plain("slipstream_requests_waiting", "gauge", "Requests that no engine has begun.", len(backend.inbox))
+    plain("slipstream_requests_held", "gauge", "Of those, held back while something is measured.", backend.inbox.held)
     plain(
         "slipstream_seconds_since_progress", "gauge", "Since anything moved.", round(backend.seconds_since_progress, 3)
     )
