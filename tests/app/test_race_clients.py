@@ -14,7 +14,8 @@ from pytestqt.qtbot import QtBot
 from fakes import FakeEngine, FakeTokeniser, Script
 from prompt.templates import TAGGED
 from server.requests import chat, chat_body, get, open_stream
-from slipstream.engine.engine import Pair, open_engine
+from slipstream.engine.engine import open_engine
+from slipstream.engine.pair import Pair
 from slipstream.errors import EngineFaulted
 from slipstream.jobs import Job
 from slipstream.measure.verdict import Verdict

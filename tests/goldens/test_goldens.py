@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from slipstream.drafters import formats
-from slipstream.drafters.backbone import Rows
+from slipstream.drafters.context import Rows
 from slipstream.drafters.descriptor import Checkpoint
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark

@@ -12,7 +12,8 @@ from slipstream.models.fused import ROWS, TOKENS, FusedLayer, Stack, places, tur
 from slipstream.models.fused_kernels import Heads, place
 
 if TYPE_CHECKING:
-    from slipstream.drafters.backbone import Backbone, Context
+    from slipstream.drafters.backbone import Backbone
+    from slipstream.drafters.context import Context
     from slipstream.drafters.descriptor import Descriptor
 
 

@@ -14,7 +14,7 @@ import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.models.qwen3_next import Qwen3NextAttention, Qwen3NextMLP, Qwen3NextSparseMoeBlock
 
-from slipstream.drafters.backbone import Context
+from slipstream.drafters.context import Context
 from slipstream.drafters.mtp_weights import NORMS, HeadWeights, Reading, prior
 from slipstream.drafters.network import Tables, packing_of
 from slipstream.drafters.protocol import Draw, Proposal

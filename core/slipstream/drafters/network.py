@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import mlx.core as mx
 import mlx.nn as nn
 
-from slipstream.drafters.backbone import Backbone, Context, backbone_weights
+from slipstream.drafters.backbone import Backbone, backbone_weights
+from slipstream.drafters.context import Context
 from slipstream.drafters.descriptor import LOG_SNR_FEATURES, Checkpoint
 from slipstream.drafters.formats import check_pair
 from slipstream.drafters.protocol import Draw, Proposal, Wish

@@ -15,10 +15,11 @@ import mlx.nn as nn
 from slipstream.errors import InvalidRequest, UnsupportedModel, reason
 from slipstream.models import few_rows, joined, on_cpu
 from slipstream.models.cache import TargetCache
-from slipstream.models.families import Family, families
+from slipstream.models.families import families
 from slipstream.models.fused import Fused
 from slipstream.models.host import number
 from slipstream.models.packed import Packing, Switch, open_up, packed_layers, spans
+from slipstream.models.parts import Parts, part_of
 from slipstream.models.recurrence import noting, watch
 from slipstream.models.taps import Recorder, tap
 
@@ -36,39 +37,6 @@ class Forward:
 
     logits: mx.array | None  # [rows asked for, vocabulary]
     taps: dict[int, mx.array]  # layer -> [tokens, hidden]: the residual stream at that layer's output
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """A model taken apart as its family says."""
-
-    shape: Family
-    body: Any
-    embed: Any
-    head: Any  # None: tied to the embedding
-    args: Any
-    layers: list[nn.Module]
-
-    @classmethod
-    def of(cls, model: nn.Module, shape: Family) -> _Parts:
-        """Raises AttributeError when the model is laid out otherwise."""
-        root: Any = attrgetter(shape.root)(model) if shape.root else model
-        body: Any = attrgetter(shape.body)(root)
-        return cls(
-            shape=shape,
-            body=body,
-            embed=attrgetter(shape.embed)(body),
-            head=getattr(root, shape.head, None),
-            args=root.args,
-            layers=list(attrgetter(shape.layers)(body)),
-        )
-
-    def head_rows(self, hidden: mx.array) -> mx.array:
-        return self.embed.as_linear(hidden) if self.head is None else self.head(hidden)
-
-    def logits(self, hidden: mx.array) -> mx.array:
-        hidden = self.shape.before_head(hidden, self.args)
-        return self.shape.after_head(self.head_rows(hidden), self.args)
 
 
 class Target:
@@ -316,7 +284,7 @@ class Target:
         assert self._parts is not None
         return self._parts.args
 
-    def _take_apart(self, own: mx.array) -> _Parts | None:
+    def _take_apart(self, own: mx.array) -> Parts | None:
         """The parts that give the model's own logits on a few tokens. None: its layout is not known."""
         expected = own.astype(mx.float32)
         scale = max(number(mx.max(mx.abs(expected))), 1.0)
@@ -327,7 +295,7 @@ class Target:
             )
         for shape in families(_file_of(self.model)):
             try:
-                parts = _Parts.of(self.model, shape)
+                parts = Parts.of(self.model, shape)
                 difference = number(mx.max(mx.abs(expected - self._probed(parts))))
             except (AttributeError, TypeError, ValueError) as error:
                 logger.debug("%s is not laid out as %s: %s", self.model_type, shape, error)
@@ -342,7 +310,7 @@ class Target:
         )
         return None
 
-    def _probed(self, parts: _Parts) -> mx.array:
+    def _probed(self, parts: Parts) -> mx.array:
         """Logits of a few tokens [tokens, vocabulary], in float32."""
         hidden = parts.body(self._probe[None], cache=self.make_cache().layers)[0]
         return parts.logits(hidden).astype(mx.float32)
@@ -413,25 +381,6 @@ def _context_of(config: Mapping[str, Any]) -> int:
     if not isinstance(config[key], int | float) or not 1 <= config[key] < float("inf"):
         raise UnsupportedModel(f"config.json says {key} is {config[key]!r}, which no model can have; choose another")
     return int(config[key])
-
-
-def part_of(table: Any, ids: mx.array) -> Callable[[mx.array], mx.array]:
-    """The product with rows `ids` [m] of a Linear or an Embedding, packed as the table is."""
-    bias = table.bias[ids] if "bias" in table else None
-    weight = table.weight[ids]
-    if not hasattr(table, "bits"):
-        weight = on_cpu.turned(weight) if on_cpu.is_ours() else weight
-        mx.eval(weight)
-        return lambda hidden: hidden @ weight.T if bias is None else mx.addmm(bias, hidden, weight.T)
-    scales, biases = table.scales[ids], None if table.get("biases") is None else table.biases[ids]
-    packing: dict[str, Any] = {"group_size": table.group_size, "bits": table.bits, "mode": table.mode}
-    mx.eval(weight, scales, [] if biases is None else biases)
-
-    def product(hidden: mx.array) -> mx.array:
-        out = mx.quantized_matmul(hidden, weight, scales, biases, transpose=True, **packing)
-        return out if bias is None else out + bias
-
-    return product
 
 
 def _file_of(model: nn.Module) -> str:
