@@ -21,6 +21,7 @@ from slipstream.models.host import number
 
 logger = logging.getLogger(__name__)
 
+MOST_PLACED = 32768  # rows at once: a kernel's grid is no longer
 TOLERANCE = 4e-2  # of values around one: what half-precision arithmetic in another order may change
 
 
@@ -136,7 +137,7 @@ class Backbone(nn.Module):
         """Append the context rows of committed tokens, of each request's to its own context."""
         d, rows = self._d, Rows(contexts, [each.shape[0] for each in features])
         kv = self.context_kv(self.fuse(joined(features)))
-        if self._fused is not None:
+        if self._fused is not None and kv.shape[0] <= MOST_PLACED:
             placed = self._fused.placed(kv, rows.positions)
             for index in range(d.layers):
                 rows.write(index, placed[index, :1], placed[index, 1:])

@@ -48,9 +48,11 @@ class FusedLayer:
             return None
         attention, mlp = layer.self_attn, layer.mlp
         qkv, gate_up = _joint(attention.q_proj), _joint(mlp.gate_proj)
-        size = round(attention.scale**-2)
+        if qkv is None or gate_up is None:
+            return None
+        size = qkv.weight.shape[0] // (attention.n_heads + 2 * (attention.n_kv_heads or attention.n_heads))
         freqs = turning(attention.rope, size)
-        if qkv is None or gate_up is None or freqs is None or size not in few_rows.HEAD_SIZES:
+        if freqs is None or size not in few_rows.HEAD_SIZES:
             return None
         norms, eps = None, 0.0
         if isinstance(layer, qwen3.TransformerBlock):
@@ -190,7 +192,8 @@ class Fused:
         return [self._logits(normed), *(embedded if tap < 0 else found[tap] for tap in taps)]
 
 
-def _joint(part: Any) -> Call | None:
+def _joint(part: Any) -> Any:
+    """The product that a part belongs to, an `nn.Linear` or a packed one. None: to none."""
     return part.joint.product if isinstance(part, Part) else None
 
 

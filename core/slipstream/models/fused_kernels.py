@@ -173,8 +173,8 @@ PLACE = """
     constexpr int PART = D / 32;
     const int part = blockIdx.x, token = blockIdx.y, tokens = kv_shape[0], lane = threadIdx.x;
     const int layer = part / (2 * KV);
-    const T* raw = kv + (token * LAYERS * 2 * KV + part) * D;
-    T* own = out + (part * tokens + token) * D;
+    const T* raw = kv + (static_cast<size_t>(token) * LAYERS * 2 * KV + part) * D;
+    T* own = out + (static_cast<size_t>(part) * tokens + token) * D;
     if (part / KV % 2 == 0) {
       float key[PART];
       turn<T, D, 1>(raw, norms + layer * D, numbers[1], freqs, at[token], key);
@@ -376,6 +376,7 @@ def choose(
     slot; `before`: what the slot before returned first. Returns tokens [rows, slots] and embeddings of the token before
     each slot [rows, slots, rank], both as far as this slot, and the new token's embedding [rows, rank].
     """
+    assert bias.dtype == table.dtype == last.dtype
     rows = logits.shape[0]
     tokens, embedded, newest = _choose()(
         inputs=[logits, bias, index, index if ids is None else ids, table, last, *before],
