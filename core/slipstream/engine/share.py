@@ -16,8 +16,9 @@ from enum import IntEnum
 PRIOR = (0.8, 0.08, 0.03, 0.1)
 DOUBT = (0.5, 0.3, 0.3, 1.0)  # standard deviations of these
 MEMORY = 0.99  # of what a round taught, with each later one
-OUTLIER = 2.0  # a round that took so many times longer, or shorter, than expected teaches no more than that,
+OUTLIER = 2.0  # a round that took so many times longer than expected teaches no more than that,
 CLEAR_AFTER = 8  # once so many rounds have shown what is to be expected
+FIRST_OUTLIER = 6.0  # the same before, and of rounds that were shorter: what else a machine does only adds time
 CHEAPEST = 0.002  # of a plain forward: no part of a round is taken to cost less
 TRIAL_SHARE = 0.01  # of the time that may be lost by trials
 TURNS = 6  # of the search below, which ends earlier
@@ -42,28 +43,31 @@ class Prices:
         self._doubt = [[DOUBT[i] ** 2 if i == j else 0.0 for j in range(4)] for i in range(4)]
 
     def round_ms(self, requests: int, drafts: int, drafted_for: int) -> float:
-        return (self._unit or 1.0) * _dot(self._known, (1.0, requests, drafts, drafted_for))
-
-    @property
-    def _known(self) -> list[float]:
-        return [max(part, CHEAPEST) for part in self._parts]
+        return (self._unit or 1.0) * _dot(self._parts, (1.0, requests, drafts, drafted_for))
 
     def learn(self, requests: int, drafts: int, drafted_for: int, milliseconds: float) -> None:
         row = (1.0, requests, drafts, drafted_for)
-        expected = _dot(self._known, row)
-        if not self._unit:
-            self._unit = milliseconds / expected
         self._rounds += 1
+        unit = milliseconds / _dot(PRIOR, row)
+        if not self._unit:
+            self._unit = unit
+        elif self._rounds <= CLEAR_AFTER and unit < self._unit:  # rounds before it had something else to wait for
+            self._parts = [part * self._unit / unit for part in self._parts]
+            self._unit = unit
+        expected = _dot(self._parts, row)
         seen = milliseconds / self._unit
-        if self._rounds > CLEAR_AFTER:
-            seen = min(max(seen, expected / OUTLIER), expected * OUTLIER)
+        most = OUTLIER if self._rounds > CLEAR_AFTER else FIRST_OUTLIER
+        seen = min(max(seen, expected / FIRST_OUTLIER), expected * most)
         pulled = [_dot(line, row) for line in self._doubt]
         weight = 1.0 / (MEMORY + _dot(pulled, row))
-        error = seen - _dot(self._parts, row)
-        self._parts = [part + weight * pull * error for part, pull in zip(self._parts, pulled, strict=True)]
-        self._doubt = [
-            [(self._doubt[i][j] - weight * pulled[i] * pulled[j]) / MEMORY for j in range(4)] for i in range(4)
+        error = seen - expected
+        # No part below nothing: two that mostly occur together would drift apart without end, one up and one down.
+        self._parts = [
+            max(part + weight * pull * error, CHEAPEST) for part, pull in zip(self._parts, pulled, strict=True)
         ]
+        for i in range(4):
+            for j in range(i + 1):  # kept symmetric: what rounding makes of the difference would grow with each round
+                self._doubt[i][j] = self._doubt[j][i] = (self._doubt[i][j] - weight * pulled[i] * pulled[j]) / MEMORY
         for i in range(4):  # what no round varies must not grow without end
             if self._doubt[i][i] > DOUBT[i] ** 2:
                 shrink = DOUBT[i] / self._doubt[i][i] ** 0.5

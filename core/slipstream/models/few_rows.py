@@ -184,6 +184,11 @@ def _wrap(file: dict[str, Any]) -> None:
         mask: Any = None,
         **others: Any,
     ) -> Any:
+        if mx.cuda.is_available() and hasattr(cache, "bits") and not isinstance(keys, mx.array):
+            # MLX-CUDA multiplies packed rows in some shapes alone (0.32.4), and these have all lengths.
+            packing: dict[str, Any] = {"group_size": cache.group_size, "bits": cache.bits}
+            keys, values = (mx.dequantize(*each, **packing) for each in (keys, values))
+            cache = None
         is_plain = isinstance(mask, str) and mask == "causal" and others.get("sinks") is None
         if is_plain and isinstance(keys, mx.array) and _fits(queries, keys, values):
             return attend(queries, keys, values, scale)

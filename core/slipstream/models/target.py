@@ -123,7 +123,7 @@ class Target:
         """Some head sizes and some kinds of attention cannot be packed, and only running them tells."""
         try:
             mx.eval(self.forward(self._probe, TargetCache(self.model, kv_bits)).logits)
-        except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
+        except (ValueError, TypeError, AttributeError, RuntimeError) as error:
             raise InvalidRequest(
                 f"--kv-bits {kv_bits} does not work with this model ({reason(error)}); use --kv-bits 0",
                 option="kv_bits",
