@@ -11,6 +11,7 @@ from weakref import ref
 
 import mlx.core as mx
 import pytest
+from mlx_lm.models.rope_utils import initialize_rope
 
 import cuda_on_cpu
 import tiny
@@ -22,7 +23,7 @@ from slipstream.engine.load import Precision, load_drafter
 from slipstream.engine.round import Decoding
 from slipstream.models import few_rows, fused, fused_kernels, in_place, kept
 from slipstream.models.cache import TargetCache
-from slipstream.models.fused import Graphs
+from slipstream.models.fused import Graphs, turning
 from slipstream.models.host import ints, number
 from slipstream.models.target import Target
 from slipstream.types import Mode, Options
@@ -280,3 +281,30 @@ def test_a_drafters_kernel_that_gives_no_numbers_is_not_used(
     drafter = load_drafter(tiny.write_drafter(tmp_path, Mode.DSPARK), tiny.target(), Precision(drafter_bits=0))
     assert isinstance(drafter, DSpark)
     assert not drafter.is_fused
+
+
+LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
+LONG = {"original_max_position_embeddings": 64, "short_factor": [1.0] * 16, "long_factor": [2.0] * 16}
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "is_ours"),
+    [
+        ("default", {}, True),
+        ("linear", {}, True),
+        ("llama3", LLAMA3, True),
+        ("yarn", {"original_max_position_embeddings": 64}, False),  # also scales
+        ("dynamic", {}, False),  # by the length
+        ("longrope", LONG, False),  # also scales
+    ],
+)
+def test_heads_are_turned_as_the_model_turns_them_or_left_to_it(kind: str, more: dict[str, Any], is_ours: bool) -> None:
+    """Far behind the few tokens on which a model is tried."""
+    rope = initialize_rope(32, 10000.0, False, {"rope_type": kind, "factor": 4.0} | more, 2048)
+    freqs = turning(rope, 32)
+    assert (freqs is not None) == is_ours
+    assert turning(rope, 64) is None  # only a part of each head is turned
+    assert turning(initialize_rope(32, 10000.0, True), 32) is None  # neighbours are pairs
+    if freqs is not None:
+        turned = rope(mx.concatenate([mx.ones((1, 1, 1, 16)), mx.zeros((1, 1, 1, 16))], axis=-1), offset=1500)
+        assert apart(turned.flatten(), mx.concatenate([mx.cos(1500 * freqs), mx.sin(1500 * freqs)])) < 1e-3
