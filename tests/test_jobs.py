@@ -217,6 +217,22 @@ def test_a_job_that_is_held_back_ends_as_soon_as_it_is_taken_back() -> None:
     assert got == [None]
 
 
+def test_a_job_that_was_taken_back_before_the_engine_sleeps_ends_as_well() -> None:
+    inbox, said = Inbox(), list[Event]()
+    held = from_source("client", said)
+    inbox.hold("client")
+    inbox.put(held)
+    held.cancel()
+    engine = threading.Thread(target=inbox.get)
+    engine.start()
+    deadline = time.monotonic() + 2
+    while len(said) < 2 and time.monotonic() < deadline:
+        time.sleep(0.001)
+    inbox.close()
+    engine.join(5)
+    assert [type(event) for event in said] == [Queued, Done]
+
+
 def test_a_closed_inbox_holds_nobody_back() -> None:
     inbox, held = Inbox(), from_source("client")
     inbox.hold("client")

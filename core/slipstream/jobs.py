@@ -93,8 +93,8 @@ class Inbox:
             while (found := self._first(only)) is None:
                 if not wait or self._is_closed:
                     return None
+                self._drop_taken_back()  # first: who was taken back before we wait wakes nobody
                 self._changed.wait()
-                self._drop_taken_back()
             job = self._jobs[found]
             del self._jobs[found]
             job.waits_in = None
@@ -143,7 +143,8 @@ class Inbox:
 
     def holds_back(self, job: Job) -> bool:
         """Whether jobs of its source are held: those that wait, and those that have begun."""
-        return not self._is_closed and job.source in self._holds.values()
+        with self._changed:
+            return not self._is_closed and job.source in self._holds.values()
 
     @property
     def is_holding(self) -> bool:

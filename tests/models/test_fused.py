@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import mlx.core as mx
 import pytest
+from mlx_lm.models.rope_utils import initialize_rope
 
 import cuda_on_cpu
 import tiny
 from slipstream.drafters.dflash import DFlash
 from slipstream.drafters.dspark import DSpark
+from slipstream.drafters.fused import FusedBlock
 from slipstream.drafters.protocol import Wish
 from slipstream.engine.load import Precision, load_drafter
 from slipstream.engine.round import Decoding
-from slipstream.models import few_rows, fused_kernels, in_place, kept
+from slipstream.models import few_rows, fused, fused_kernels, in_place, kept
 from slipstream.models.cache import TargetCache
+from slipstream.models.fused import Graphs, turning
 from slipstream.models.host import ints, number
 from slipstream.models.target import Target
 from slipstream.types import Mode, Options
@@ -207,3 +214,97 @@ def test_rows_that_share_a_forward_get_what_they_get_alone(cuda: None) -> None:
             assert all(apart(found.taps[tap], own.taps[tap]) < 1e-4 for tap in tiny.TAPS)
         together[1].rewind(together[1].length - 2)
         alone[1].rewind(alone[1].length - 2)
+
+
+@contextmanager
+def no_collector() -> Generator[None]:
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def test_a_model_that_is_let_go_is_freed_with_its_graphs(cuda: None, tmp_path: Path) -> None:
+    """At once, not when Python next looks for circles: another model may be waiting for the room."""
+    target = tiny.target()
+    drafter = load(tmp_path, Mode.DSPARK, target)
+    cache, state = target.make_cache(), drafter.begin()
+    drafter.observe(state, PROMPT, target.forward(mx.array(PROMPT), cache, tiny.TAPS, rows=0).taps)
+    logits_after(target, cache, [7])
+    drafter.propose_together([Wish(drafter, state, 7, 2, lambda logits, slot: mx.argmax(logits, axis=-1), True)])
+    left = [ref(target._fused), ref(drafter._fused)]
+    assert all(each() is not None for each in left)
+    with no_collector():
+        del drafter, state
+        del target, cache
+        assert [each() for each in left] == [None, None]
+
+
+class Doubled:
+    def __init__(self) -> None:
+        self.graphs, self.weight = Graphs(), mx.array([2.0])
+
+    def times(self, factor: int, x: mx.array) -> list[mx.array]:
+        return [x * factor * self.weight]
+
+
+def test_graphs_are_no_circle_with_whose_they_are() -> None:
+    owner = Doubled()
+    run = owner.graphs.of(owner.times, 3, (1,))
+    assert run(mx.array([1.0]))[0].item() == 6.0
+    with no_collector():
+        left = ref(owner)
+        del owner, run
+        assert left() is None
+
+
+@pytest.mark.parametrize("at", range(2))
+def test_a_kernel_that_gives_no_numbers_is_not_used(cuda: None, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """Neither at first nor later: NaN compares with nothing."""
+    made, calls = fused.Fused.forward, list[int]()
+
+    def broken(*arguments: Any) -> Any:
+        logits, taps = made(*arguments)
+        calls.append(1)
+        return (logits * mx.nan if len(calls) == at + 1 else logits), taps
+
+    monkeypatch.setattr(fused.Fused, "forward", broken)
+    assert not tiny.target().is_fused
+
+
+def test_a_drafters_kernel_that_gives_no_numbers_is_not_used(
+    cuda: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = FusedBlock.run
+    monkeypatch.setattr(FusedBlock, "run", lambda *arguments: run(*arguments) * mx.nan)
+    drafter = load_drafter(tiny.write_drafter(tmp_path, Mode.DSPARK), tiny.target(), Precision(drafter_bits=0))
+    assert isinstance(drafter, DSpark)
+    assert not drafter.is_fused
+
+
+LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
+LONG = {"original_max_position_embeddings": 64, "short_factor": [1.0] * 16, "long_factor": [2.0] * 16}
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "is_ours"),
+    [
+        ("default", {}, True),
+        ("linear", {}, True),
+        ("llama3", LLAMA3, True),
+        ("yarn", {"original_max_position_embeddings": 64}, False),  # also scales
+        ("dynamic", {}, False),  # by the length
+        ("longrope", LONG, False),  # also scales
+    ],
+)
+def test_heads_are_turned_as_the_model_turns_them_or_left_to_it(kind: str, more: dict[str, Any], is_ours: bool) -> None:
+    """Far behind the few tokens on which a model is tried."""
+    rope = initialize_rope(32, 10000.0, False, {"rope_type": kind, "factor": 4.0} | more, 2048)
+    freqs = turning(rope, 32)
+    assert (freqs is not None) == is_ours
+    assert turning(rope, 64) is None  # only a part of each head is turned
+    assert turning(initialize_rope(32, 10000.0, True), 32) is None  # neighbours are pairs
+    if freqs is not None:
+        turned = rope(mx.concatenate([mx.ones((1, 1, 1, 16)), mx.zeros((1, 1, 1, 16))], axis=-1), offset=1500)
+        assert apart(turned.flatten(), mx.concatenate([mx.cos(1500 * freqs), mx.sin(1500 * freqs)])) < 1e-3

@@ -17,7 +17,7 @@ from slipstream.drafters.context import Context, Rows, joined, parted
 from slipstream.drafters.descriptor import Checkpoint, Descriptor
 from slipstream.drafters.fused import FusedBlock
 from slipstream.models import on_cpu
-from slipstream.models.host import number
+from slipstream.models.host import number, worst
 
 logger = logging.getLogger(__name__)
 
@@ -117,10 +117,12 @@ class Backbone(nn.Module):
             self.observe([ours], [features])
             pairs = [(each[:, :, :5], ours.buffers()[name][:, :, :5]) for name, each in plain.buffers().items()]
             pairs.append((self.block([plain], [slots]), fused.run(slots, fused.at([ours], 4), fused.buffers([ours]))))
-            apart = max(
-                number(mx.max(mx.abs(a - b)).astype(mx.float32))
-                / max(number(mx.max(mx.abs(a)).astype(mx.float32)), 1.0)
-                for a, b in pairs
+            apart = worst(
+                [
+                    number(mx.max(mx.abs(a - b)).astype(mx.float32))
+                    / max(number(mx.max(mx.abs(a)).astype(mx.float32)), 1.0)
+                    for a, b in pairs
+                ]
             )
         except (RuntimeError, ValueError) as error:
             logger.warning("drafting takes more operations, which is slower: %s", str(error).splitlines()[0])

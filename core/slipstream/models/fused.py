@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
 from typing import Any
+from weakref import WeakMethod
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -76,15 +76,26 @@ class Graphs:
     def of(
         self, function: Callable[..., list[mx.array]], first: Hashable, shapes: Hashable
     ) -> Callable[..., list[mx.array]]:
-        """`function` with its first argument, a constant, to be called with arrays of such shapes."""
+        """`function`, a method, with its first argument, a constant, to be called with arrays of such shapes."""
         if (first, shapes) not in self._shapes:
             if len(self._shapes) >= GRAPHS:  # rows of every width and capacity come together in the end
                 self._kept.clear()
                 self._shapes.clear()
             self._shapes.add((first, shapes))
         if first not in self._kept:
-            self._kept[first] = mx.compile(partial(function, first))
+            self._kept[first] = mx.compile(_with(first, WeakMethod(function)))
         return self._kept[first]
+
+
+def _with(first: Hashable, method: WeakMethod[Callable[..., list[mx.array]]]) -> Callable[..., list[mx.array]]:
+    """Held strongly, the owner of its graphs would be in a circle, and an unloaded model's weights stay for long."""
+
+    def call(*arrays: Any) -> list[mx.array]:
+        function = method()
+        assert function is not None
+        return function(first, *arrays)
+
+    return call
 
 
 class Stack:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, cast
 
 import mlx.core as mx
@@ -22,3 +24,8 @@ def rows(array: mx.array) -> list[list[Any]]:
 
 def number(array: mx.array) -> float:
     return float(cast(float, array.item()))
+
+
+def worst(differences: Sequence[float]) -> float:
+    """The largest, or NaN where any is: `max` leaves it out, since it compares with nothing."""
+    return math.nan if any(math.isnan(each) for each in differences) else max(differences)

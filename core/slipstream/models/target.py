@@ -17,7 +17,7 @@ from slipstream.models import few_rows, joined, on_cpu
 from slipstream.models.cache import TargetCache
 from slipstream.models.families import families
 from slipstream.models.fused import Fused
-from slipstream.models.host import number
+from slipstream.models.host import number, worst
 from slipstream.models.packed import Packing, Switch, open_up, packed_layers, spans
 from slipstream.models.parts import Parts, part_of
 from slipstream.models.recurrence import noting, watch
@@ -181,7 +181,7 @@ class Target:
     def _packed_difference(self) -> float:
         """Between logits of rows that shared forwards and of the same rows alone, in units of the largest."""
         alone, together = [self.make_cache() for _ in range(3)], [self.make_cache() for _ in range(3)]
-        worst = 0.0
+        differences: list[float] = []
         for widths in ((2, 1, 3), (1, 1, 1), (1, 3, 1)):  # the first begins the rows, as no round does
             tokens = [self._probe[:width] for width in widths]
             rows = self.forward_rows(list(zip(tokens, together, strict=True)))
@@ -190,8 +190,8 @@ class Target:
                 assert expected is not None
                 assert row.logits is not None
                 scale = mx.maximum(mx.max(mx.abs(expected)), 1.0)
-                worst = max(worst, number((mx.max(mx.abs(row.logits - expected)) / scale).astype(mx.float32)))
-        return worst
+                differences.append(number((mx.max(mx.abs(row.logits - expected)) / scale).astype(mx.float32)))
+        return worst(differences)
 
     def forward_rows(self, rows: Sequence[tuple[mx.array, TargetCache]], taps: Sequence[int] = ()) -> list[Forward]:
         """A round of several requests: tokens [n] of each after what its cache holds, as `forward` with `rows=None`.
@@ -326,16 +326,16 @@ class Target:
         if fused is None or not cache.is_in_place:
             return None
         expected = self._probed(parts)
-        scale, difference = max(number(mx.max(mx.abs(expected))), 1.0), 0.0
+        scale, differences = max(number(mx.max(mx.abs(expected))), 1.0), list[float]()
         try:
             self.forward(self._probe[:2], cache, rows=0)
             for start, end in ((2, 3), (3, 5)):  # the second reads what the first wrote
                 logits, _ = fused.forward(self._probe[start:end], [cache], [end - start], ())
-                difference = max(difference, number(mx.max(mx.abs(logits - expected[start:end]))))
+                differences.append(number(mx.max(mx.abs(logits - expected[start:end]))))
         except (RuntimeError, ValueError) as error:
             logger.warning("each forward is described anew, which is slower: %s", str(error).splitlines()[0])
             return None
-        if difference <= FUSED_TOLERANCE * scale:
+        if (difference := worst(differences)) <= FUSED_TOLERANCE * scale:
             return fused
         logger.warning("each forward is described anew, which is slower: ours is off by %.3g", difference)
         return None
