@@ -114,6 +114,26 @@ def test_the_arrays_grow(cuda: None, monkeypatch: pytest.MonkeyPatch) -> None:
     assert apart(found, logits_after(target, target.make_cache(), tokens)[-3:]) < 1e-4
 
 
+def test_what_was_described_is_what_rounds_run(cuda: None) -> None:
+    """So that the first round of each width is as fast as later ones; and nothing of the cache is touched."""
+    target = tiny.target()
+    assert target._fused is not None
+    cache = target.make_cache()
+    target.forward(mx.array(PROMPT), cache, rows=0)
+    before = [mx.array(each) for layer in cache.layers for each in (layer.keys, layer.values)]
+    target.describe(cache, tiny.TAPS, 2)
+    assert all(
+        mx.array_equal(each, own)
+        for each, own in zip(
+            before, (each for layer in cache.layers for each in (layer.keys, layer.values)), strict=True
+        )
+    )
+    known = set(target._fused._graphs._shapes)
+    for width in (1, 2):
+        target.forward(mx.array(PROMPT[:width]), cache, tiny.TAPS)
+    assert target._fused._graphs._shapes == known
+
+
 def test_a_packed_cache_and_a_long_one_are_left_to_the_model(cuda: None, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tiny.target()
     monkeypatch.setattr("slipstream.models.fused.KEYS", 14)

@@ -166,6 +166,10 @@ class TargetCache:
         self._pending.settle()
         return [layer.buffers(rows) for layer in self.layers]
 
+    def like_buffers(self, rows: int) -> list[tuple[mx.array, mx.array]]:
+        """The same in shape and type alone: nothing is copied."""
+        return [layer.like_buffers(rows) for layer in self.layers]
+
     def written(self, rows: int, result: mx.array) -> None:
         """Told after a pass that wrote them, and which lazy array comes from it."""
         self._pending.result = result

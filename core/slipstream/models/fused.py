@@ -188,7 +188,7 @@ class Fused:
 
     def describe(self, cache: TargetCache, taps: Sequence[int], most: int) -> None:
         """Make the graphs of up to `most` tokens after what one cache holds, so that no round has to. Runs nothing."""
-        buffers = [list(layer) for layer in cache.buffers(most)]
+        buffers = [list(layer) for layer in cache.like_buffers(most)]
         for width in range(1, most + 1):
             tokens, shapes = mx.zeros((width,), mx.int32), tuple(each.shape for each in buffers[0])
             if not self._graphs.has(tuple(taps), (tokens.shape, *shapes)):

@@ -71,13 +71,29 @@ class InPlaceCache(mlx_caches.KVCache):
         """Keys and values of its own, with room for `rows` more, to be written into."""
         assert self._keys is not None
         assert self._values is not None
-        end = self.offset + rows
-        if not self._own or end > self._keys.shape[2]:
+        capacity = self._capacity(rows)
+        if not self._own or capacity > self._keys.shape[2]:
             self.pending.settle()
-            capacity = max(LEAST, 1 << (end - 1).bit_length())
             self._keys, self._values = (self._copied(array, capacity) for array in (self._keys, self._values))
             self._own = True
         return self._keys, self._values
+
+    def like_buffers(self, rows: int) -> tuple[mx.array, mx.array]:
+        """What `buffers` will return, in shape and type alone."""
+        assert self._keys is not None
+        assert self._values is not None
+        capacity = self._capacity(rows)
+        keys, values = (
+            mx.zeros((*each.shape[:2], capacity, each.shape[3]), dtype=each.dtype)
+            for each in (self._keys, self._values)
+        )
+        return keys, values
+
+    def _capacity(self, rows: int) -> int:
+        end = self.offset + rows
+        if self._own and self._keys is not None and end <= self._keys.shape[2]:
+            return self._keys.shape[2]
+        return max(LEAST, 1 << (end - 1).bit_length())
 
     def _copied(self, array: mx.array, capacity: int) -> mx.array:
         room = mx.zeros((*array.shape[:2], capacity - self.offset, array.shape[3]), dtype=array.dtype)
