@@ -49,8 +49,7 @@ class AnswerActions(Part):
         self._facts: Json = {}
         top = QHBoxLayout()
         top.setContentsMargins(0, 0, 0, 0)
-        top.addWidget(self.stats)
-        top.addStretch(1)
+        top.addWidget(self.stats, 1)  # as wide as there is room, in as many lines as that takes
         bottom = QHBoxLayout()
         bottom.setContentsMargins(0, 0, 0, 0)
         bottom.setSpacing(0)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QMouseEvent
-from PySide6.QtWidgets import QHBoxLayout, QToolTip, QWidget
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from slipstream_app.messages import Json
 from slipstream_app.numbers import count_text, number_text
 from slipstream_app.setting import Detail
 from slipstream_app.theme import Theme
+from slipstream_app.widgets.flow import FlowLayout
 from slipstream_app.widgets.panel import Words
 
 NAMES = {
@@ -30,8 +31,8 @@ class StatsStrip(QWidget):
         self._theme = theme
         self._facts: Json = {}
         self._detail = Detail.STANDARD
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row = FlowLayout(0)
+        self.setLayout(self._row)
         self._fit()
         theme.resized.connect(self._fit)
         self._labels: list[Words] = []
@@ -49,7 +50,7 @@ class StatsStrip(QWidget):
         while len(self._labels) < len(pairs):
             label = Words(self._theme, role="muted", scale=0.92)
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, False)
-            self._row.insertWidget(len(self._labels), label)
+            self._row.addWidget(label)
             self._labels.append(label)
         for at, label in enumerate(self._labels):
             label.setVisible(at < len(pairs))
