@@ -934,6 +934,10 @@
         <source>{0} is locked with a password; save a copy without one and attach that.</source>
         <translation>{0} ist mit einem Passwort gesperrt; sichere eine Kopie ohne Passwort und hänge sie an.</translation>
     </message>
+    <message>
+        <source>{0} is larger than 64 MB; attach a part of it.</source>
+        <translation>{0} ist größer als 64 MB; bitte einen Teil davon anhängen.</translation>
+    </message>
 </context>
 <context>
     <name>Conversation</name>
@@ -2883,8 +2887,8 @@
     <message numerus="yes">
         <source>%n run(s) were repeated, as heat or power changed meanwhile</source>
         <translation>
-            <numerusform>%n Lauf wurde wiederholt, weil sich Wärme oder Stromversorgung änderten</numerusform>
-            <numerusform>%n Läufe wurden wiederholt, weil sich Wärme oder Stromversorgung änderten</numerusform>
+            <numerusform>%n Lauf wurde wiederholt, weil sich Wärme oder Stromversorgung änderte</numerusform>
+            <numerusform>%n Läufe wurden wiederholt, weil sich Wärme oder Stromversorgung änderte</numerusform>
         </translation>
     </message>
 </context>
@@ -3493,8 +3497,8 @@
     <message numerus="yes">
         <source>Clients are paused by the race: %n request(s) wait.</source>
         <translation>
-            <numerusform>Das Rennen pausiert Programme: %n Anfrage wartet.</numerusform>
-            <numerusform>Das Rennen pausiert Programme: %n Anfragen warten.</numerusform>
+            <numerusform>Programme warten auf das Rennen: %n Anfrage wartet.</numerusform>
+            <numerusform>Programme warten auf das Rennen: %n Anfragen warten.</numerusform>
         </translation>
     </message>
 </context>
@@ -4471,8 +4475,8 @@
     <message numerus="yes">
         <source>Tokens that each of %Ln pass(es) of the model made; 1.0 is plain decoding</source>
         <translation>
-            <numerusform>Token, die der eine Durchlauf des Modells ergab; 1.0 ist einfaches Dekodieren</numerusform>
-            <numerusform>Token, die jeder von %Ln Durchläufen des Modells ergab; 1.0 ist einfaches Dekodieren</numerusform>
+            <numerusform>Token, die der eine Durchlauf des Modells ergab; 1,0 ist einfaches Dekodieren</numerusform>
+            <numerusform>Token, die jeder von %Ln Durchläufen des Modells ergab; 1,0 ist einfaches Dekodieren</numerusform>
         </translation>
     </message>
 </context>

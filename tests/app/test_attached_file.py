@@ -94,6 +94,8 @@ def test_text_is_bounded_and_a_pdf_by_its_text_rather_than_its_pictures(
     assert "Hello" in read(file).text
     file.write_bytes(pdf("x" * 400, pages=3))
     assert refusal(file) == "large"
+    monkeypatch.setattr(attached_file, "MAX_PDF_BYTES", 500)
+    assert refusal(file) == "large_pdf"
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "none", "shut"])

@@ -25,9 +25,11 @@ from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.bridge.server import ServerOn, ServerOptions
 from slipstream_app.bridge.session import Session
 from slipstream_app.main import make_context
+from slipstream_app.models.conditions import Conditions
 from slipstream_app.models.race_marks import Cause, Mark
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.race import RaceScreen
+from slipstream_app.screens.race_gate import Beside
 from slipstream_app.screens.server import ServerScreen
 from slipstream_app.settings import Settings
 from slipstream_app.widgets.footer import Footer
@@ -315,3 +317,33 @@ def test_a_real_client_on_the_real_engine_waits_and_gets_what_it_would_have_got(
         assert session.stop()
         app.history.close()
         app.speeds.close()
+
+
+def test_a_race_that_fails_for_a_reason_nobody_foresaw_is_over(
+    qtbot: QtBot, screen: RaceScreen, ready: AppContext, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> Conditions:
+        raise OSError("no such sensor")
+
+    screen.runner._conditions = broken
+    screen.toggle()
+    qtbot.waitUntil(lambda: not screen.runner.is_running, timeout=5000)
+    assert "OSError: no such sensor" in screen.notice.words.text()
+    assert "the race failed" in caplog.text
+    assert not ready.session.are_clients_paused
+    assert screen.setup.start.isEnabled()
+
+
+def test_what_was_said_of_clients_is_asked_again_where_no_race_began(
+    qtbot: QtBot, screen: RaceScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(screen.gate), "clients", 1)
+    screen.gate.beside = Beside.MARK
+    monkeypatch.setattr(type(screen.setup), "lacks_words", True)
+    screen.toggle()
+    assert not screen.runner.is_running
+    assert screen.notice.words.text() == "Write what every arm is to be asked."
+    monkeypatch.setattr(type(screen.setup), "lacks_words", False)
+    screen.toggle()
+    assert not screen.runner.is_running
+    assert screen.notice.first.text() == "Pause clients"

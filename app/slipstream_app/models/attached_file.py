@@ -28,7 +28,7 @@ class Refused(Exception):
 def read(path: Path, is_wanted: Callable[[], bool] = lambda: True) -> Attachment:
     """The text of a file. `is_wanted` is asked before each page of a PDF.
 
-    Raises Refused: "image", "large", "unreadable", "locked", "pdf_empty", "binary", or "unwanted".
+    Raises Refused: "image", "large", "large_pdf", "unreadable", "locked", "pdf_empty", "binary", or "unwanted".
     """
     name = path.name
     if path.suffix.lower() in _IMAGES:
@@ -39,7 +39,7 @@ def read(path: Path, is_wanted: Callable[[], bool] = lambda: True) -> Attachment
         with path.open("rb") as file:
             is_pdf = file.read(4) == b"%PDF"
             if path.stat().st_size > (MAX_PDF_BYTES if is_pdf else MAX_BYTES):
-                raise Refused("large", name)
+                raise Refused("large_pdf" if is_pdf else "large", name)
             file.seek(0)
             data = file.read()
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +26,8 @@ from slipstream_app.models.race_marks import Cause, Mark
 COOL_S = 60.0  # that a run waits for a hot machine
 COOL_LOOK_S = 2.0
 PutJob = Callable[[Job], None]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +214,9 @@ class RaceRunner(QObject):
             return None
         except SlipstreamError as error:
             return None if self._stop.is_set() else error
+        except Exception as error:  # whatever it is, the race is over and the window must hear of it
+            logger.exception("the race failed")
+            return SlipstreamError(f"this failed ({type(error).__name__}: {error}); see the log")
         return RaceResult(plan, info, made, tuple(self._seen))
 
     def _send(self, job: Job) -> None:

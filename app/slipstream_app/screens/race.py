@@ -175,7 +175,9 @@ class RaceScreen(Screen):
         self._tend()  # a client may have come since
         info = self.app.session.info
         if info is None or not self.setup.start.isEnabled():
+            self.gate.beside = Beside.ASK  # the answer was for a race that begins now
             return
+        plan = self.plan()
         self.player.stop()
         self.outcome.result = None
         self._said = ""
@@ -191,7 +193,11 @@ class RaceScreen(Screen):
             card.clear()
         # The race's own thread lets the clients go on: nothing that befalls the window can leave them waiting.
         go_on = self.app.session.pause_clients() if self._is_paused else _nothing
-        self.runner.start(self.plan(), info, go_on)
+        try:
+            self.runner.start(plan, info, go_on)
+        except RuntimeError:  # no thread to be had
+            go_on()
+            raise
         self._tend()
 
     def plan(self) -> RacePlan:

@@ -56,15 +56,16 @@ class RaceGate(QObject):
             if not info.drafters:
                 words = self.tr("This pair has no drafter. Lookup can race against plain, or get a drafter for it.")
             self._notice.say(words, Remedy(self.tr("Get a drafter…"), lambda: app.navigator.go("models")))
+        elif self._setup.lacks_words:
+            self._notice.say(self.tr("Write what every arm is to be asked."))
         elif self.beside is Beside.ASK and (clients := self.clients):
             self._notice.say(
                 self.tr("%n client(s) are connected: results would be disturbed.", "", clients),
                 Remedy(self.tr("Pause clients"), lambda: self._choose(Beside.PAUSE)),
                 Remedy(self.tr("Run anyway (marked)"), lambda: self._choose(Beside.MARK)),
             )
-            self._again.start()
-        elif self._setup.lacks_words:
-            self._notice.say(self.tr("Write what every arm is to be asked."))
+            if self._setup.isVisible():
+                self._again.start()
         else:
             self._notice.say(outcome)
             return True

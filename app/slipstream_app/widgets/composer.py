@@ -229,6 +229,7 @@ class Composer(QFrame):
         sentences = {
             "image": self.tr("{0}: this model reads text only."),
             "large": self.tr("{0} has more text than 4 MB; attach a part of it."),
+            "large_pdf": self.tr("{0} is larger than 64 MB; attach a part of it."),
             "locked": self.tr("{0} is locked with a password; save a copy without one and attach that."),
             "unreadable": self.tr("{0} cannot be read; check the file."),
             "pdf_empty": self.tr("{0} has no text in it, only pictures of pages; attach its text."),
