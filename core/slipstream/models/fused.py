@@ -1,4 +1,4 @@
-"""A whole forward of a few rows on NVIDIA GPUs, in eight operations a layer where mlx-lm's model has sixteen.
+"""A whole forward of a few rows on NVIDIA GPUs, in five operations a layer where mlx-lm's model has sixteen.
 
 Described once for each number of rows and then kept as a graph (`mx.compile`): of a small model the host's work was
 five of six milliseconds. Only for layers as Llama has them; `Target` compares the results with the model's own.
@@ -19,6 +19,7 @@ from mlx_lm.models import llama, qwen2, qwen3
 from slipstream.models import few_rows
 from slipstream.models.cache import TargetCache
 from slipstream.models.fused_kernels import Heads, add_norm, attend
+from slipstream.models.fused_product import Norm, Product
 from slipstream.models.joined import Part
 
 TOKENS = 512  # of all rows together: beyond it a forward is no longer short
@@ -98,15 +99,38 @@ def _with(first: Hashable, method: WeakMethod[Callable[..., list[mx.array]]]) ->
     return call
 
 
+@dataclass(frozen=True, slots=True)
+class Products:
+    """What a layer multiplies by, as kernels of ours take it."""
+
+    qkv: Product
+    out: Product
+    gate_up: Product
+    down: Product
+
+    @classmethod
+    def of(cls, layer: FusedLayer) -> Products | None:
+        """None: its weights or its norms are of another kind."""
+        found = [Product.of(each) for each in (layer.qkv, layer.out, layer.gate_up, layer.down)]
+        qkv, out, gate_up, down = found
+        if qkv is None or out is None or gate_up is None or down is None:
+            return None
+        has_room = all(each.bias is None for each in (out, gate_up, down))
+        is_ours = all(norm.weight.dtype == mx.bfloat16 for norm in layer.norms)
+        return cls(qkv, out, gate_up, down) if has_room and is_ours else None
+
+
 class Stack:
     """Layers and the norm behind them."""
 
     def __init__(self, layers: Sequence[FusedLayer], norm: nn.RMSNorm) -> None:
         self.layers = layers
-        after = [*(layer.norms[0] for layer in layers[1:]), norm]  # behind each layer
-        self._norms = [(layer.norms[1], then) for layer, then in zip(layers, after, strict=True)]
-        self._eps = {each.eps: mx.array([each.eps], dtype=mx.float32) for pair in self._norms for each in pair}
+        self._norm = norm
+        norms = [norm, *(each for layer in layers for each in layer.norms)]
+        self._eps = {each.eps: mx.array([each.eps], dtype=mx.float32) for each in norms}
         mx.eval(list(self._eps.values()), [layer.heads.arrays for layer in layers])
+        ours = [Products.of(layer) for layer in layers]
+        self._products = [each for each in ours if each is not None]
 
     def run(
         self, hidden: mx.array, at: mx.array, buffers: Sequence[Sequence[mx.array]], *, writes: bool
@@ -115,10 +139,32 @@ class Stack:
 
         `at`, and `buffers` of each layer, as `attend` takes them.
         """
-        normed = self.layers[0].norms[0](hidden)
+        is_ours = len(self._products) == len(self.layers) and hidden.dtype == mx.bfloat16
+        return (self._five if is_ours else self._eight)(hidden, at, buffers, writes=writes)
+
+    def _five(
+        self, hidden: mx.array, at: mx.array, buffers: Sequence[Sequence[mx.array]], *, writes: bool
+    ) -> tuple[mx.array, list[mx.array]]:
+        """Five operations a layer."""
         found: list[mx.array] = []
-        for layer, rows, (behind, then) in zip(self.layers, buffers, self._norms, strict=True):
+        for layer, product, rows in zip(self.layers, self._products, buffers, strict=True):
+            before, behind = (Norm(each.weight, self._eps[each.eps]) for each in layer.norms)
+            attended = attend(product.qkv(hidden, norm=before), at, layer.heads, rows, writes=writes)
+            hidden = product.out(attended, plus=hidden)
+            hidden = product.down(product.gate_up(hidden, norm=behind, gated=True), plus=hidden)
+            found.append(hidden)
+        return self._norm(hidden), found
+
+    def _eight(
+        self, hidden: mx.array, at: mx.array, buffers: Sequence[Sequence[mx.array]], *, writes: bool
+    ) -> tuple[mx.array, list[mx.array]]:
+        """Eight, with MLX's products."""
+        normed = self.layers[0].norms[0](hidden)
+        after = [*(layer.norms[0] for layer in self.layers[1:]), self._norm]  # behind each layer
+        found: list[mx.array] = []
+        for layer, rows, then in zip(self.layers, buffers, after, strict=True):
             attended = attend(layer.qkv(normed), at, layer.heads, rows, writes=writes)
+            behind = layer.norms[1]
             hidden, normed = add_norm(hidden, layer.out(attended), behind.weight, self._eps[behind.eps])
             gate, up = mx.split(layer.gate_up(normed), 2, axis=-1)
             hidden, normed = add_norm(hidden, layer.down(nn.silu(gate) * up), then.weight, self._eps[then.eps])
@@ -129,15 +175,19 @@ class Stack:
 class Fused:
     """The forward of one model."""
 
-    def __init__(self, embed: Call, stack: Stack, logits: Call) -> None:
+    def __init__(self, embed: Call, stack: Stack, logits: Call, head: Product | None) -> None:
         self._embed = embed
         self._stack = stack
         self._logits = logits
+        self._head = head
         self._graphs = Graphs()
 
     @classmethod
-    def of(cls, embed: Call, layers: Sequence[Any], norm: Any, logits: Call) -> Fused | None:
-        """`embed`: ids to hidden states; `logits`: those after the norm to logits. None: not a model for this."""
+    def of(cls, embed: Call, layers: Sequence[Any], norm: Any, logits: Call, head: Any = None) -> Fused | None:
+        """`embed`: ids to hidden states; `logits`: those after the norm to logits. None: not a model for this.
+
+        `head`: the module whose product with them the logits are, if they are no more than that.
+        """
         ours = [FusedLayer.of(layer) for layer in layers]
         known = [layer for layer in ours if layer is not None]
         norms = [norm, *(each for layer in known for each in layer.norms)]
@@ -148,7 +198,7 @@ class Fused:
         }
         if dtypes != {embed(mx.array([0])).dtype}:
             return None
-        return cls(embed, Stack(known, norm), logits)
+        return cls(embed, Stack(known, norm), logits, None if head is None else Product.of(head))
 
     @staticmethod
     def covers(caches: Sequence[TargetCache], widths: Sequence[int]) -> bool:
@@ -200,7 +250,9 @@ class Fused:
     ) -> list[mx.array]:
         embedded = self._embed(tokens)
         normed, found = self._stack.run(embedded, at, buffers, writes=True)
-        return [self._logits(normed), *(embedded if tap < 0 else found[tap] for tap in taps)]
+        is_ours = self._head is not None and normed.dtype == mx.bfloat16
+        logits = self._head(normed) if is_ours else self._logits(normed)
+        return [logits, *(embedded if tap < 0 else found[tap] for tap in taps)]
 
 
 def _joint(part: Any) -> Any:

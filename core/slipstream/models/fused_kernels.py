@@ -18,14 +18,18 @@ WARPS = 32  # of a block of the attention, which share its keys
 THREADS = 256  # of a block of `add_norm`
 CHOOSERS = 1024  # threads of a block of `choose`
 
-HEADER = """
+SUM_OF_WARP = """
 __device__ inline float sum_of_warp(float value) {
   for (int other = 16; other > 0; other /= 2) {
     value += __shfl_xor_sync(0xffffffffu, value, other);
   }
   return value;
 }
+"""
 
+HEADER = (
+    SUM_OF_WARP
+    + """
 // A warp's head of queries or keys, normed if it has to be and turned to its place, in the precision that is kept.
 template <typename T, int D, int NORM, typename W>
 __device__ void turn(const T* raw, const W* weight, float eps, const float* freqs, int place, float* out) {
@@ -56,6 +60,7 @@ __device__ void turn(const T* raw, const W* weight, float eps, const float* freq
   }
 }
 """
+)
 
 ADD_NORM = """
     const int width = x_shape[1];
