@@ -53,23 +53,6 @@ static float __shfl_xor_sync(unsigned, float value, int other) {
   return found;
 }
 static float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
-// A tensor core's product, as the layout of its pieces is published (PTX ISA, mma.m16n8k16 with .bf16).
-static void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-  const int own = threadIdx.x, first = own / 32 * 32, lane = own % 32;
-  block->pieces[own] = {a[0], a[1], a[2], a[3], b[0], b[1]};
-  block->warps[own / 32]->arrive_and_wait();
-  auto piece = [&](int from, int index, int inner) {
-    const unsigned pair = block->pieces[first + from * 4 + inner % 8 / 2][index];
-    return std::bit_cast<float>((inner % 2 ? pair >> 16 : pair & 0xffff) << 16);
-  };
-  for (int i = 0; i < 4; ++i) {
-    const int row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
-    for (int inner = 0; inner < 16; ++inner) {
-      sums[i] += piece(row % 8, row / 8 + 2 * (inner / 8), inner) * piece(column, 4 + inner / 8, inner);
-    }
-  }
-  block->warps[own / 32]->arrive_and_wait();
-}
 static float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 struct bfloat16 {
   uint16_t bits;
@@ -80,11 +63,29 @@ struct bfloat16 {
   }
   explicit operator float() const { return std::bit_cast<float>(uint32_t(bits) << 16); }
 };
+// A tensor core's product, as the layout of its pieces is published (PTX ISA, mma.m16n8k16 with .bf16).
+template <typename T>
+static void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], const T*) {
+  const int own = threadIdx.x, first = own / 32 * 32, lane = own % 32;
+  block->pieces[own] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+  block->warps[own / 32]->arrive_and_wait();
+  auto piece = [&](int from, int index, int inner) {
+    const unsigned pair = block->pieces[first + from * 4 + inner % 8 / 2][index];
+    return float(std::bit_cast<T>(uint16_t(pair >> 16 * (inner % 2))));
+  };
+  for (int i = 0; i < 4; ++i) {
+    const int row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
+    for (int inner = 0; inner < 16; ++inner) {
+      sums[i] += piece(row % 8, row / 8 + 2 * (inner / 8), inner) * piece(column, 4 + inner / 8, inner);
+    }
+  }
+  block->warps[own / 32]->arrive_and_wait();
+}
 #define __device__
 #define __shared__ static
 #define ON_CPU
 """
-_NAMES = {mx.float32: "float", mx.bfloat16: "bfloat16", mx.int32: "int", mx.uint32: "unsigned"}
+_NAMES = {mx.float32: "float", mx.bfloat16: "bfloat16", mx.float16: "_Float16", mx.int32: "int", mx.uint32: "unsigned"}
 
 
 def kernel(
@@ -129,7 +130,7 @@ def kernel(
 
 def _memory(array: mx.array) -> np.ndarray:
     """Not a copy: a kernel may write into it."""
-    shared: Any = array.view(mx.uint16) if array.dtype == mx.bfloat16 else array
+    shared: Any = array.view(mx.uint16) if array.dtype in (mx.bfloat16, mx.float16) else array
     mx.eval(shared)
     return np.asarray(memoryview(shared))
 

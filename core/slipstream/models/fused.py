@@ -116,8 +116,8 @@ class Products:
         if qkv is None or out is None or gate_up is None or down is None:
             return None
         has_room = all(each.bias is None for each in (out, gate_up, down))
-        is_ours = all(norm.weight.dtype == mx.bfloat16 for norm in layer.norms)
-        return cls(qkv, out, gate_up, down) if has_room and is_ours else None
+        dtypes = {each.dtype for each in (qkv, out, gate_up, down)} | {norm.weight.dtype for norm in layer.norms}
+        return cls(qkv, out, gate_up, down) if has_room and len(dtypes) == 1 else None
 
 
 class Stack:
@@ -139,7 +139,7 @@ class Stack:
 
         `at`, and `buffers` of each layer, as `attend` takes them.
         """
-        is_ours = len(self._products) == len(self.layers) and hidden.dtype == mx.bfloat16
+        is_ours = len(self._products) == len(self.layers) and hidden.dtype == self._products[0].qkv.dtype
         return (self._five if is_ours else self._eight)(hidden, at, buffers, writes=writes)
 
     def _five(
@@ -250,8 +250,8 @@ class Fused:
     ) -> list[mx.array]:
         embedded = self._embed(tokens)
         normed, found = self._stack.run(embedded, at, buffers, writes=True)
-        is_ours = self._head is not None and normed.dtype == mx.bfloat16
-        logits = self._head(normed) if is_ours else self._logits(normed)
+        head = self._head
+        logits = head(normed) if head is not None and head.dtype == normed.dtype else self._logits(normed)
         return [logits, *(embedded if tap < 0 else found[tap] for tap in taps)]
 
 

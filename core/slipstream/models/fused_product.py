@@ -2,8 +2,8 @@
 
 The rows' RMS norm before it, and behind it a sum with other rows or the activation of a gated layer, are operations of
 their own in MLX, and of a small model each takes the host longer to describe than the device to compute. Weights are
-multiplied as the small integers that they are packed into, which bfloat16 holds exactly; a group's scale and bias come
-in afterwards, in single precision. A row's result does not depend on how many others there are.
+multiplied as the small integers that they are packed into, which half precision holds exactly; a group's scale and bias
+come in afterwards, in single precision. A row's result does not depend on how many others there are.
 
 Tensor cores multiply 16 outputs by 16 inputs with 8 rows at a time (PTX ISA, `mma.m16n8k16`). Warps share the inputs.
 """
@@ -20,6 +20,7 @@ import mlx.nn as nn
 
 from slipstream.models.fused_kernels import SUM_OF_WARP
 
+HALVES = (mx.bfloat16, mx.float16)
 TILES = (8, 16)  # rows of a block: the first where they are as few
 WARPS = 12  # of a block, at most
 REGISTERS = 64  # of a thread, for the weights that it asks for at once, at most
@@ -70,9 +71,17 @@ __device__ inline void weights_of(const unsigned (&words)[WORDS], int step, unsi
 }
 
 #ifndef ON_CPU
-__device__ inline void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+__device__ inline void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], const __nv_bfloat16*) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+__device__ inline void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], const __half*) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -132,7 +141,7 @@ PRODUCT = """
     }
 
     float sums[LINES / 2][TILE / 8][4] = {};
-    const unsigned ones[4] = {0x3f803f80u, 0x3f803f80u, 0x3f803f80u, 0x3f803f80u};
+    const unsigned one = both<T>(1.0f, 1.0f), ones[4] = {one, one, one, one};
     #pragma unroll
     for (int each = 0; each < EACH; ++each) {
       const int group = warp + each * WARPS;
@@ -166,10 +175,10 @@ PRODUCT = """
               b[1] = pairs.of[1];
             }
             for (int set = 0; set < LINES / 2; ++set) {
-              multiply(part[set][tile], a[set], b);
+              multiply(part[set][tile], a[set], b, x);
             }
             if (BITS < 16) {
-              multiply(plain[tile], ones, b);
+              multiply(plain[tile], ones, b, x);
             }
           }
         }
@@ -237,7 +246,7 @@ class Norm:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Weights [outputs, inputs], packed or in bfloat16, and what is added to each output, if anything."""
+    """Weights [outputs, inputs], packed or in half precision, and what is added to each output, if anything."""
 
     weight: mx.array  # in 32-bit words
     scales: mx.array
@@ -261,11 +270,16 @@ class Product:
             scales = biases = module.weight
         else:
             return None
-        if scales.dtype != mx.bfloat16 or (bias is not None and bias.dtype != mx.bfloat16):
+        if scales.dtype not in HALVES or (bias is not None and bias.dtype != scales.dtype):
             return None
         made = cls(weight, scales, biases, bias, weight.shape[1] * 32 // bits, group, bits)
         _, each = made._groups
         return made if each * 4 * group * bits // 128 <= REGISTERS else None
+
+    @property
+    def dtype(self) -> mx.Dtype:
+        """Of what it is multiplied with."""
+        return self.scales.dtype
 
     @property
     def _groups(self) -> tuple[int, int]:
@@ -281,7 +295,7 @@ class Product:
 
         `plus` [rows, outputs] is added. `gated`: the first half of the outputs, activated by SiLU, times the second.
         """
-        assert x.dtype == mx.bfloat16
+        assert x.dtype == self.dtype
         assert x.shape[1] == self.inputs
         assert self.bias is None or (plus is None and not gated)
         rows, outputs = x.shape[0], self.weight.shape[0] // (2 if gated else 1)
