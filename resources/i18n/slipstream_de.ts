@@ -1270,8 +1270,8 @@
         <translation>{0} Tok/s</translation>
     </message>
     <message>
-        <source>{0} % accepted</source>
-        <translation>{0} % angenommen</translation>
+        <source>{0} accepted</source>
+        <translation>{0} angenommen</translation>
     </message>
     <message>
         <source>Reading</source>
@@ -2388,8 +2388,8 @@
         <translation>Ein Paar wählen</translation>
     </message>
     <message>
-        <source>Loading {0}, {1} %</source>
-        <translation>{0} wird geladen, {1} %</translation>
+        <source>Loading {0}, {1}</source>
+        <translation>{0} wird geladen, {1}</translation>
     </message>
 </context>
 <context>

@@ -273,6 +273,7 @@ def test_a_selection_outlasts_new_colours(qtbot: QtBot, calm: Theme) -> None:
         ("3.02 tokens per round, 44.26–44.36 tok/s", ["44.26–44.36 tok/s"]),
         ("about 13.5 GB to download", ["13.5 GB"]),
         ("61 % done in 5 s", ["61 %", "5 s"]),
+        ("44,3–44,4 Tok/s, etwa 3 min, 20 Wh", ["44,3–44,4 Tok/s", "3 min", "20 Wh"]),
         ("a/b or and/or 4 cases", []),
     ],
 )

@@ -384,4 +384,4 @@ class PairTable(QAbstractTableModel):
 
 
 def _times(ratio: float) -> str:
-    return number_text(ratio, 0) if ratio >= WHOLE else number_text(ratio)
+    return number_text(ratio, 0) if round(ratio, 1) >= WHOLE else number_text(ratio)
