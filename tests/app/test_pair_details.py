@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -11,6 +12,7 @@ import tiny_gguf
 from app.test_models_screen import cell, choose, screen, store, visit
 from slipstream.errors import EngineFaulted
 from slipstream.events import Delta, Done, Failed, Finish, Round, Timings
+from slipstream.store import memory
 from slipstream.store.licence import licence_of
 from slipstream.types import Mode, Request, Text
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
@@ -19,6 +21,7 @@ from slipstream_app.models.pairs import STATE
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.models import ModelsScreen
 from slipstream_app.settings import Settings
+from slipstream_app.widgets.pair_details import LIMITS
 
 __all__ = ["screen", "store"]
 QWEN = PairChoice("Qwen3.8 27B + DFlash 2", "mlx-community/Qwen3.8-27B-4bit", ("z-lab/dflash",))
@@ -201,3 +204,7 @@ def test_a_ggufs_licence(tmp_path: Path) -> None:
     assert licence_of(made.write(tmp_path / "x.gguf")) == "mit"
     (tmp_path / "broken.gguf").write_bytes(b"no gguf")
     assert licence_of(tmp_path / "broken.gguf") == ""
+
+
+def test_every_limit_of_the_core_has_words() -> None:
+    assert set(LIMITS) == set(get_args(memory.Kind))
