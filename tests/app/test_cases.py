@@ -88,7 +88,7 @@ def test_p22_the_same_figures_everywhere(
     telemetry.show()
     telemetry.refresh()
     assert telemetry.figures.speed.value.text() == "125.0"
-    assert telemetry.figures.ttft.value.text() == "0.60 s"
+    assert telemetry.figures.ttft.value.text() == "0.60\xa0s"
     assert telemetry.figures.ttft.name.text() == "to first token"
     # The second request, most of whose prompt was kept, says so wherever its time to the first token stands.
     second = answered(screen, wait, engine, SECOND)
