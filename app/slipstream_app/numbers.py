@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from PySide6.QtCore import QLocale
 
 NOTHING = "–"  # for what there is nothing of
-_UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))  # decimal, as in the Finder
+GAP = "\N{NO-BREAK SPACE}"  # no line ends between a number and its unit
+_BYTES = (("B", 1), ("kB", 10**3), ("MB", 10**6), ("GB", 10**9), ("TB", 10**12))  # decimal, as in the Finder
+_COUNTS = (("k", 10**3), ("M", 10**6), ("G", 10**9))
+_SPACED = {  # languages with a space before the sign, as CLDR has it
+    QLocale.Language[name]
+    for name in (
+        *("Croatian", "Czech", "Danish", "Finnish", "French", "German", "NorwegianBokmal", "Romanian"),
+        *("Russian", "Slovak", "Slovenian", "Spanish", "Swedish"),
+    )
+}
 
 
 def _locale() -> QLocale:
@@ -30,24 +41,27 @@ def close_text(value: float, digits: int = 3) -> str:
 
 
 def brief_text(count: int) -> str:
-    """12.3k rather than 12,345."""
-    return count_text(count) if count < 10_000 else f"{number_text(count / 1000)}k"
+    """In three digits: 12.3k rather than 12,345, and 1.25M."""
+    if count < 10_000:
+        return count_text(count)
+    unit, factor = _unit(count, _COUNTS, _three)
+    return number_text(count / factor, _three(count / factor)) + unit
 
 
 def size_text(count: int) -> str:
-    """Of bytes."""
-    for unit, factor in _UNITS:
-        if count >= factor:
-            return f"{number_text(count / factor, 1 if count / factor < 100 else 0)} {unit}"
-    return f"{count_text(count)} B"
+    """Of bytes: "1.5 GB", "150 MB"."""
+    unit, factor = _unit(count, _BYTES, _at_most_one)
+    if factor == 1:
+        return count_text(count) + GAP + unit
+    return number_text(count / factor, _at_most_one(count / factor)) + GAP + unit
 
 
 def part_text(part: int, whole: int) -> str:
     """Bytes in the unit of the whole, so that both can be compared at a glance: 0.4 / 18.0 GB."""
-    for unit, factor in _UNITS:
-        if whole >= factor:
-            return f"{number_text(part / factor)} / {number_text(whole / factor)} {unit}"
-    return f"{part} / {whole} B"
+    unit, factor = _unit(whole, _BYTES, _at_most_one)
+    if factor == 1:
+        return f"{count_text(part)} / {count_text(whole)}{GAP}{unit}"
+    return f"{number_text(part / factor)} / {number_text(whole / factor)}{GAP}{unit}"
 
 
 def context_text(tokens: int) -> str:
@@ -55,13 +69,31 @@ def context_text(tokens: int) -> str:
     return f"{tokens // 1024}k" if tokens >= 1024 else str(tokens)
 
 
+def percent_text(number: str) -> str:
+    """71% in English, 71 % in German."""
+    return f"{number}{GAP if _locale().language() in _SPACED else ''}%"
+
+
 def share_text(share: float | None) -> str:
-    """0.714 is "71 %"."""
-    return NOTHING if share is None else f"{number_text(share * 100, 0)}\N{NO-BREAK SPACE}%"
+    """0.714 is 71%."""
+    return NOTHING if share is None else percent_text(number_text(share * 100, 0))
 
 
 def span_text(seconds: float) -> str:
     """How long something takes, roughly."""
     if seconds < 90:
-        return f"{number_text(seconds, 0)} s"
-    return f"{number_text(seconds / 60, 0)} min" if seconds < 7200 else f"{number_text(seconds / 3600)} h"
+        return f"{number_text(seconds, 0)}{GAP}s"
+    return f"{number_text(seconds / 60, 0)}{GAP}min" if seconds < 7200 else f"{number_text(seconds / 3600)}{GAP}h"
+
+
+def _unit(count: int, units: Sequence[tuple[str, int]], digits: Callable[[float], int]) -> tuple[str, int]:
+    """The first in which it is less than a thousand, as written with so many `digits` after the point."""
+    return next((one for one in units if round(count / one[1], digits(count / one[1])) < 1000), units[-1])
+
+
+def _at_most_one(value: float) -> int:
+    return 1 if round(value, 1) < 100 else 0
+
+
+def _three(value: float) -> int:
+    return 2 if round(value, 2) < 10 else _at_most_one(value)

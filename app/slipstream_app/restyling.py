@@ -51,6 +51,7 @@ class Restyling(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._waiting: deque[QWidget] = deque()  # with all that is in them
+        self._hidden: list[QWidget] = []  # that waited, or do: each is looked after, should it be shown meanwhile
         self._is_resized = False  # those that wait need new sizes
         self._is_recoloured = False  # and new colours
         self._around: list[QWidget] = []  # in sight, with something in them that waits
@@ -79,6 +80,7 @@ class Restyling(QObject):
         self._is_resized = is_resized or (self._is_resized and self.is_running)
         self._is_recoloured = is_recoloured or (self._is_recoloured and self.is_running)
         self._waiting.clear()
+        self._let_go()
         # Parents first: what they pass on is not passed on twice. With what of a widget can be seen, in its own pixels.
         seen = deque((window, window.rect()) for window in QApplication.topLevelWidgets())
         hidden: list[QWidget] = []
@@ -93,21 +95,46 @@ class Restyling(QObject):
             self._restyle(widget)
             for child in _children(widget):
                 seen.append((child, sight.translated(-child.pos()).intersected(child.rect())))
+        for widget in hidden:
+            self._look_after(widget)
         self._waiting.extend(hidden)
         self._around = [parent for widget in hidden if (parent := widget.parentWidget()) is not None]
         self._timer.start()
 
-    def hurry(self, root: QWidget) -> None:
-        """A widget is about to be shown: what of it still waits does so no longer."""
-        if not self.is_running:
-            return
-        mine = [widget for widget in self._waiting if isValid(widget) and (widget is root or root.isAncestorOf(widget))]
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Of widgets that are hidden while others are restyled: no page, drawer or menu is shown with its old sizes."""
+        if event.type() is QEvent.Type.Show and isinstance(watched, QWidget):
+            self._hurry(watched)
+        return False
+
+    def _hurry(self, root: QWidget) -> None:
+        """It is being shown: what will be seen of it waits no longer."""
+        mine = [
+            widget
+            for widget in self._waiting
+            if isValid(widget) and (widget is root or root.isAncestorOf(widget)) and widget.isVisibleTo(root)
+        ]
         for widget in mine:
             self._waiting.remove(widget)
         while mine:
             widget = mine.pop()
             self._restyle(widget)
-            mine.extend(_children(widget))
+            for child in _children(widget):
+                if child.isHidden():
+                    self._look_after(child)
+                    self._waiting.appendleft(child)
+                else:
+                    mine.append(child)
+
+    def _look_after(self, hidden: QWidget) -> None:
+        self._hidden.append(hidden)
+        hidden.installEventFilter(self)
+
+    def _let_go(self) -> None:
+        for widget in self._hidden:
+            if isValid(widget):
+                widget.removeEventFilter(self)
+        self._hidden = []
 
     @Slot()
     def _go_on(self) -> None:
@@ -116,10 +143,14 @@ class Restyling(QObject):
             widget = self._waiting.popleft()
             if isValid(widget):
                 self._restyle(widget)
-                self._waiting.extendleft(_children(widget))
+                for child in _children(widget):
+                    if child.isHidden():
+                        self._look_after(child)
+                    self._waiting.appendleft(child)
             if time.monotonic() > until:
                 return
         self._timer.stop()
+        self._let_go()
         if self._is_resized:
             for widget in dict.fromkeys(self._around):
                 if isValid(widget):

@@ -16,7 +16,7 @@
     <name>AcceptanceChart</name>
     <message>
         <source>Position</source>
-        <translation>Stelle</translation>
+        <translation>Position</translation>
     </message>
     <message>
         <source>At first</source>
@@ -28,11 +28,11 @@
     </message>
     <message>
         <source>Drafts that would be kept, by position</source>
-        <translation>Entwürfe, die behalten würden, nach Stelle</translation>
+        <translation>Entwürfe, die angenommen würden, nach Position</translation>
     </message>
     <message>
         <source>position in the draft</source>
-        <translation>Stelle im Entwurf</translation>
+        <translation>Position im Entwurf</translation>
     </message>
     <message>
         <source>at first</source>
@@ -48,7 +48,7 @@
     </message>
     <message>
         <source>Kept by position: {0}</source>
-        <translation>Behalten nach Position: {0}</translation>
+        <translation>Angenommen nach Position: {0}</translation>
     </message>
     <message>
         <source>nothing yet</source>
@@ -468,7 +468,7 @@
     </message>
     <message>
         <source>The model alone says the same with this prompt, options and seed. Checked {0}</source>
-        <translation>Das Modell allein sagt mit dieser Eingabe, diesen Optionen und diesem Startwert dasselbe. Geprüft {0}</translation>
+        <translation>Das Modell allein sagt mit diesem Prompt, diesen Optionen und diesem Startwert dasselbe. Geprüft {0}</translation>
     </message>
     <message>
         <source>≈ Numeric tie at token {0}, margins {1}</source>
@@ -494,7 +494,7 @@
         <source>Verifying, {0} of %Ln token(s)</source>
         <translation>
             <numerusform>Prüft, {0} von %Ln Token</numerusform>
-            <numerusform>Prüft, {0} von %Ln Token</numerusform>
+            <numerusform>Prüft, {0} von %Ln Tokens</numerusform>
         </translation>
     </message>
 </context>
@@ -559,7 +559,7 @@
     </message>
     <message>
         <source>Takes some seconds. Auto then knows from the first round what pays.</source>
-        <translation>Dauert einige Sekunden. Automatisch weiß dann von der ersten Runde an, was sich lohnt.</translation>
+        <translation>Dauert einige Sekunden. „Auto“ weiß dann von der ersten Runde an, was sich lohnt.</translation>
     </message>
     <message>
         <source>Calibrate again</source>
@@ -579,11 +579,11 @@
     </message>
     <message>
         <source>Load a model to measure what its passes cost here.</source>
-        <translation>Lade ein Modell, um zu messen, was seine Durchläufe hier kosten.</translation>
+        <translation>Lade ein Modell, um zu messen, was seine Durchgänge hier kosten.</translation>
     </message>
     <message>
         <source>Not measured yet. It takes some seconds, and Auto then knows from its first round what pays.</source>
-        <translation>Noch nicht gemessen. Es dauert einige Sekunden, und Automatisch weiß dann von der ersten Runde an, was sich lohnt.</translation>
+        <translation>Noch nicht gemessen. Es dauert einige Sekunden, und „Auto“ weiß dann von der ersten Runde an, was sich lohnt.</translation>
     </message>
     <message>
         <source>Waiting for its turn</source>
@@ -599,7 +599,7 @@
     </message>
     <message>
         <source>Plain decoding uses {0} of the memory&apos;s speed.</source>
-        <translation>Ohne Entwürfe werden {0} der Speichergeschwindigkeit genutzt.</translation>
+        <translation>Einfaches Rechnen nutzt {0} der Speicherbandbreite.</translation>
     </message>
     <message numerus="yes">
         <source>checking %n draft(s) takes {0} ms</source>
@@ -969,7 +969,7 @@
     </message>
     <message>
         <source>Verified: identical</source>
-        <translation>Geprüft: identisch</translation>
+        <translation>Geprüft: gleich</translation>
     </message>
     <message>
         <source>Verified: a numeric tie</source>
@@ -977,7 +977,7 @@
     </message>
     <message>
         <source>Verified: different</source>
-        <translation>Geprüft: verschieden</translation>
+        <translation>Geprüft: anders</translation>
     </message>
 </context>
 <context>
@@ -1000,11 +1000,11 @@
     </message>
     <message>
         <source>Nothing was measured yet: Auto learns it in its first rounds.</source>
-        <translation>Noch nichts gemessen: Automatisch lernt es in seinen ersten Runden.</translation>
+        <translation>Noch nichts gemessen: „Auto“ lernt es in den ersten Runden.</translation>
     </message>
     <message>
         <source>plain</source>
-        <translation>ohne Entwürfe</translation>
+        <translation>einfach</translation>
     </message>
     <message>
         <source>n-gram</source>
@@ -1050,7 +1050,7 @@
     <name>DownloadCard</name>
     <message>
         <source>Download of {0}</source>
-        <translation>Laden von {0}</translation>
+        <translation>Download von {0}</translation>
     </message>
     <message>
         <source>Open page</source>
@@ -1098,7 +1098,7 @@
     </message>
     <message>
         <source>Downloaded and checked</source>
-        <translation>Geladen und geprüft</translation>
+        <translation>Heruntergeladen und geprüft</translation>
     </message>
     <message>
         <source>Paste your Hugging Face token</source>
@@ -1122,7 +1122,7 @@
     </message>
     <message>
         <source>Incomplete, {0}. What is here is not fetched again.</source>
-        <translation>Unvollständig, {0}. Was hier ist, wird nicht noch einmal geladen.</translation>
+        <translation>Unvollständig, {0}. Was hier ist, wird nicht noch einmal heruntergeladen.</translation>
     </message>
     <message>
         <source>Really delete</source>
@@ -1133,7 +1133,7 @@
     <name>DownloadList</name>
     <message>
         <source>Nothing is being downloaded. Choose a pair under Suggested.</source>
-        <translation>Gerade wird nichts geladen. Wähle ein Paar unter „Vorschläge“.</translation>
+        <translation>Gerade wird nichts heruntergeladen. Wähle ein Paar unter „Vorschläge“.</translation>
     </message>
     <message>
         <source>Downloads</source>
@@ -1152,7 +1152,7 @@
     </message>
     <message>
         <source>Auto: whatever is fastest, measured as it goes</source>
-        <translation>Automatisch: was gerade am schnellsten ist, laufend gemessen</translation>
+        <translation>Auto: was gerade am schnellsten ist, laufend gemessen</translation>
     </message>
     <message>
         <source>None: plain decoding</source>
@@ -1178,7 +1178,7 @@
     <name>DrafterMenu</name>
     <message>
         <source>Drafter</source>
-        <translation>Drafter</translation>
+        <translation>Entwurfsmodell</translation>
     </message>
     <message>
         <source>Load {0}</source>
@@ -1186,7 +1186,7 @@
     </message>
     <message>
         <source>More drafters…</source>
-        <translation>Weitere Drafter …</translation>
+        <translation>Weitere Entwurfsmodelle …</translation>
     </message>
 </context>
 <context>
@@ -1206,7 +1206,7 @@
         <source>They stay in the chat. %Ln token(s) are left to send.</source>
         <translation>
             <numerusform>Sie bleiben im Chat. Ein Token bleibt zu senden.</numerusform>
-            <numerusform>Sie bleiben im Chat. %Ln Token bleiben zu senden.</numerusform>
+            <numerusform>Sie bleiben im Chat. %Ln Tokens bleiben zu senden.</numerusform>
         </translation>
     </message>
 </context>
@@ -1270,8 +1270,8 @@
         <translation>{0} Tok/s</translation>
     </message>
     <message>
-        <source>{0} % accepted</source>
-        <translation>{0} % angenommen</translation>
+        <source>{0} accepted</source>
+        <translation>{0} angenommen</translation>
     </message>
     <message>
         <source>Reading</source>
@@ -1287,7 +1287,7 @@
     </message>
     <message>
         <source>Clients paused</source>
-        <translation>Programme pausiert</translation>
+        <translation>Clients pausiert</translation>
     </message>
 </context>
 <context>
@@ -1344,6 +1344,29 @@
     </message>
 </context>
 <context>
+    <name>Limits</name>
+    <message>
+        <source>GPU working set</source>
+        <translation>für die GPU vorgesehen</translation>
+    </message>
+    <message>
+        <source>GPU memory</source>
+        <translation>Speicher der GPU</translation>
+    </message>
+    <message>
+        <source>free memory</source>
+        <translation>freier Speicher</translation>
+    </message>
+    <message>
+        <source>memory of this container</source>
+        <translation>Speicher dieses Containers</translation>
+    </message>
+    <message>
+        <source>memory of this machine</source>
+        <translation>Speicher dieses Rechners</translation>
+    </message>
+</context>
+<context>
     <name>LiveFigures</name>
     <message>
         <source>tok/s</source>
@@ -1363,11 +1386,11 @@
     </message>
     <message>
         <source>of prompts cached</source>
-        <translation>der Eingaben im Cache</translation>
+        <translation>der Prompts aus dem Cache</translation>
     </message>
     <message>
         <source>to first token, cached</source>
-        <translation>bis zum ersten Token, zwischengespeichert</translation>
+        <translation>bis zum ersten Token, aus dem Cache</translation>
     </message>
 </context>
 <context>
@@ -1568,7 +1591,7 @@
     </message>
     <message>
         <source>working memory</source>
-        <translation>Arbeitsspeicher der Durchläufe</translation>
+        <translation>Speicher der Durchgänge</translation>
     </message>
     <message>
         <source>free</source>
@@ -1644,7 +1667,7 @@
     <name>ModelDownloads</name>
     <message>
         <source>Downloads need a connection.</source>
-        <translation>Zum Laden ist eine Verbindung nötig.</translation>
+        <translation>Zum Herunterladen ist eine Verbindung nötig.</translation>
     </message>
     <message>
         <source>{0} The largest pairs here: {1}.</source>
@@ -1855,7 +1878,7 @@
     </message>
     <message>
         <source>Download…</source>
-        <translation>Laden aus dem Netz …</translation>
+        <translation>Herunterladen …</translation>
     </message>
     <message>
         <source>Load</source>
@@ -1914,7 +1937,7 @@
     </message>
     <message>
         <source>Get</source>
-        <translation>Laden</translation>
+        <translation>Herunterladen</translation>
     </message>
     <message>
         <source>Check whether it fits</source>
@@ -1962,7 +1985,7 @@
     </message>
     <message>
         <source>Get {0}</source>
-        <translation>{0} laden</translation>
+        <translation>{0} herunterladen</translation>
     </message>
     <message>
         <source>Working out how much memory it takes…</source>
@@ -1986,7 +2009,7 @@
     </message>
     <message>
         <source>working memory</source>
-        <translation>Arbeitsspeicher</translation>
+        <translation>Speicher der Durchgänge</translation>
     </message>
     <message>
         <source>Fits at {0} tokens, with {1} to spare.</source>
@@ -2006,11 +2029,11 @@
     </message>
     <message>
         <source>Get about {0}</source>
-        <translation>Etwa {0} laden</translation>
+        <translation>Etwa {0} herunterladen</translation>
     </message>
     <message>
         <source>Get at least {0}</source>
-        <translation>Mindestens {0} laden</translation>
+        <translation>Mindestens {0} herunterladen</translation>
     </message>
     <message>
         <source>How much memory it takes is known once the hub was asked for its layout.</source>
@@ -2125,7 +2148,7 @@
     </message>
     <message>
         <source>Not downloaded</source>
-        <translation>Nicht geladen</translation>
+        <translation>Nicht heruntergeladen</translation>
     </message>
     <message>
         <source>Stays loaded</source>
@@ -2358,7 +2381,7 @@
     </message>
     <message>
         <source>Plain decoding is faster here ({0}×), so nobody drafts by default.</source>
-        <translation>Einfaches Dekodieren ist hier schneller ({0}×), darum entwirft von sich aus niemand.</translation>
+        <translation>Einfaches Rechnen ist hier schneller ({0}×), darum entwirft von sich aus niemand.</translation>
     </message>
 </context>
 <context>
@@ -2388,8 +2411,8 @@
         <translation>Ein Paar wählen</translation>
     </message>
     <message>
-        <source>Loading {0}, {1} %</source>
-        <translation>{0} wird geladen, {1} %</translation>
+        <source>Loading {0}, {1}</source>
+        <translation>{0} wird geladen, {1}</translation>
     </message>
 </context>
 <context>
@@ -2446,15 +2469,30 @@
     </message>
     <message>
         <source>Share kept</source>
-        <translation>Behaltener Anteil</translation>
+        <translation>Angenommener Anteil</translation>
     </message>
     <message>
         <source>Kept by position: {0}</source>
-        <translation>Behalten nach Position: {0}</translation>
+        <translation>Angenommen nach Position: {0}</translation>
     </message>
     <message>
         <source>nothing yet</source>
         <translation>noch nichts</translation>
+    </message>
+</context>
+<context>
+    <name>Precision</name>
+    <message>
+        <source>{0}, computed in {1}</source>
+        <translation>{0}, gerechnet in {1}</translation>
+    </message>
+    <message>
+        <source>{0}-bit</source>
+        <translation>{0} Bit</translation>
+    </message>
+    <message>
+        <source>{0}-bit group {1}</source>
+        <translation>{0} Bit in Gruppen zu {1}</translation>
     </message>
 </context>
 <context>
@@ -2508,7 +2546,7 @@
     </message>
     <message>
         <source>Reading the prompt</source>
-        <translation>Liest die Eingabe</translation>
+        <translation>Liest den Prompt</translation>
     </message>
     <message>
         <source>{0} tokens per round, {1} tok/s</source>
@@ -2568,22 +2606,22 @@
     </message>
     <message>
         <source>This pair has no drafter. Lookup can race against plain, or get a drafter for it.</source>
-        <translation>Dieses Paar hat kein Entwurfsmodell. Nachschlagen kann gegen „Einfach“ antreten, oder lade ein Entwurfsmodell.</translation>
+        <translation>Dieses Paar hat kein Entwurfsmodell. Nachschlagen kann gegen „Einfach“ antreten, oder lade ein Entwurfsmodell herunter.</translation>
     </message>
     <message>
         <source>Get a drafter…</source>
-        <translation>Entwurfsmodell holen …</translation>
+        <translation>Entwurfsmodell herunterladen …</translation>
     </message>
     <message numerus="yes">
         <source>%n client(s) are connected: results would be disturbed.</source>
         <translation>
-            <numerusform>%n Programm ist verbunden: Das würde die Ergebnisse stören.</numerusform>
-            <numerusform>%n Programme sind verbunden: Das würde die Ergebnisse stören.</numerusform>
+            <numerusform>%n Client ist verbunden: Das würde die Ergebnisse stören.</numerusform>
+            <numerusform>%n Clients sind verbunden: Das würde die Ergebnisse stören.</numerusform>
         </translation>
     </message>
     <message>
         <source>Pause clients</source>
-        <translation>Programme pausieren</translation>
+        <translation>Clients pausieren</translation>
     </message>
     <message>
         <source>Run anyway (marked)</source>
@@ -2662,15 +2700,15 @@
     <message numerus="yes">
         <source>It begins when %n answer(s) to clients have ended.</source>
         <translation>
-            <numerusform>Es beginnt, sobald %n Antwort an ein Programm zu Ende ist.</numerusform>
-            <numerusform>Es beginnt, sobald %n Antworten an Programme zu Ende sind.</numerusform>
+            <numerusform>Es beginnt, sobald %n Antwort an einen Client zu Ende ist.</numerusform>
+            <numerusform>Es beginnt, sobald %n Antworten an Clients zu Ende sind.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Clients are paused: %n of their requests wait.</source>
         <translation>
-            <numerusform>Programme sind pausiert: %n ihrer Anfragen wartet.</numerusform>
-            <numerusform>Programme sind pausiert: %n ihrer Anfragen warten.</numerusform>
+            <numerusform>Clients sind pausiert: %n ihrer Anfragen wartet.</numerusform>
+            <numerusform>Clients sind pausiert: %n ihrer Anfragen warten.</numerusform>
         </translation>
     </message>
     <message>
@@ -2682,7 +2720,7 @@
     <name>RaceSetup</name>
     <message>
         <source>Prompt</source>
-        <translation>Eingabe</translation>
+        <translation>Prompt</translation>
     </message>
     <message>
         <source>Tokens</source>
@@ -2702,7 +2740,7 @@
     </message>
     <message>
         <source>Start</source>
-        <translation>Start</translation>
+        <translation>Starten</translation>
     </message>
     <message>
         <source>Arms</source>
@@ -2730,7 +2768,7 @@
     </message>
     <message>
         <source>My own…</source>
-        <translation>Eigene …</translation>
+        <translation>Eigener …</translation>
     </message>
     <message>
         <source>What every arm is asked</source>
@@ -2738,7 +2776,7 @@
     </message>
     <message>
         <source>Your own prompt</source>
-        <translation>Deine eigene Eingabe</translation>
+        <translation>Dein eigener Prompt</translation>
     </message>
     <message>
         <source>Tokens of each answer</source>
@@ -2762,7 +2800,7 @@
     </message>
     <message>
         <source>Chooses drafter and length each round, by what was kept and what it took.</source>
-        <translation>Wählt in jeder Runde Entwerfer und Länge danach, was angenommen wurde und wie lange es dauerte.</translation>
+        <translation>Wählt in jeder Runde Entwurfsmodell und Länge danach, was angenommen wurde und wie lange es dauerte.</translation>
     </message>
     <message>
         <source>Stop</source>
@@ -2853,13 +2891,13 @@
     <message numerus="yes">
         <source>%n client(s) were connected</source>
         <translation>
-            <numerusform>%n Programm war verbunden</numerusform>
-            <numerusform>%n Programme waren verbunden</numerusform>
+            <numerusform>%n Client war verbunden</numerusform>
+            <numerusform>%n Clients waren verbunden</numerusform>
         </translation>
     </message>
     <message>
         <source>clients that were paused were let go on before its end</source>
-        <translation>pausierte Programme durften vor seinem Ende weiterlaufen</translation>
+        <translation>pausierte Clients durften vor seinem Ende weiterlaufen</translation>
     </message>
     <message numerus="yes">
         <source>%n other request(s) ran during the race</source>
@@ -2927,7 +2965,7 @@
     </message>
     <message>
         <source>Measuring what its passes cost here: {0} of {1}</source>
-        <translation>Misst, was seine Durchläufe hier kosten: {0} von {1}</translation>
+        <translation>Misst, was seine Durchgänge hier kosten: {0} von {1}</translation>
     </message>
     <message>
         <source>This machine is {0}: measure later, in Settings.</source>
@@ -2935,11 +2973,11 @@
     </message>
     <message>
         <source>What its passes cost could not be measured: {0}</source>
-        <translation>Was seine Durchläufe kosten, konnte nicht gemessen werden: {0}</translation>
+        <translation>Was seine Durchgänge kosten, konnte nicht gemessen werden: {0}</translation>
     </message>
     <message>
         <source>What its passes cost here is known now, so Auto chooses well at once.</source>
-        <translation>Was seine Durchläufe hier kosten, ist nun bekannt: Auto wählt sofort gut.</translation>
+        <translation>Was seine Durchgänge hier kosten, ist nun bekannt: „Auto“ wählt sofort gut.</translation>
     </message>
     <message>
         <source>Loading {0}…</source>
@@ -3094,7 +3132,7 @@
     </message>
     <message>
         <source>Prompt</source>
-        <translation>Eingabe</translation>
+        <translation>Prompt</translation>
     </message>
     <message>
         <source>Cached</source>
@@ -3102,7 +3140,7 @@
     </message>
     <message>
         <source>Out</source>
-        <translation>Aus</translation>
+        <translation>Antwort</translation>
     </message>
     <message>
         <source>tok/s</source>
@@ -3183,7 +3221,7 @@
         <source>Prompt %Ln token(s), {0} of them from the cache</source>
         <translation>
             <numerusform>Prompt %Ln Token, davon {0} aus dem Cache</numerusform>
-            <numerusform>Prompt %Ln Token, davon {0} aus dem Cache</numerusform>
+            <numerusform>Prompt %Ln Tokens, davon {0} aus dem Cache</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -3196,8 +3234,8 @@
     <message numerus="yes">
         <source>%Ln token(s) out {0}</source>
         <translation>
-            <numerusform>%Ln Token ausgegeben {0}</numerusform>
-            <numerusform>%Ln Token ausgegeben {0}</numerusform>
+            <numerusform>%Ln Token Antwort {0}</numerusform>
+            <numerusform>%Ln Tokens Antwort {0}</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -3224,7 +3262,7 @@
     </message>
     <message>
         <source>Kept</source>
-        <translation>Behalten</translation>
+        <translation>Angenommen</translation>
     </message>
     <message>
         <source>Rounds</source>
@@ -3349,7 +3387,7 @@
     </message>
     <message>
         <source>A prompt that does not fit the context is refused with its length, never cut.</source>
-        <translation>Ein Prompt, der nicht in den Kontext passt, wird mit seiner Länge abgewiesen, nie gekürzt.</translation>
+        <translation>Ein Prompt, der nicht in den Kontext passt, wird mit seiner Länge abgelehnt, nie gekürzt.</translation>
     </message>
     <message>
         <source>Changes apply at once; where it has to, a running server starts again.</source>
@@ -3452,7 +3490,7 @@
     </message>
     <message>
         <source>No model is loaded: requests are refused until one is.</source>
-        <translation>Es ist kein Modell geladen: Bis dahin werden Anfragen abgewiesen.</translation>
+        <translation>Es ist kein Modell geladen: Bis dahin werden Anfragen abgelehnt.</translation>
     </message>
     <message>
         <source>Model: {0}</source>
@@ -3484,7 +3522,7 @@
     </message>
     <message>
         <source>No model is loaded: the first request loads {0}.</source>
-        <translation>Kein Modell ist geladen: die erste Anfrage lädt {0}.</translation>
+        <translation>Es ist kein Modell geladen: Die erste Anfrage lädt {0}.</translation>
     </message>
     <message>
         <source>Let them go on</source>
@@ -3497,8 +3535,8 @@
     <message numerus="yes">
         <source>Clients are paused by the race: %n request(s) wait.</source>
         <translation>
-            <numerusform>Programme warten auf das Rennen: %n Anfrage wartet.</numerusform>
-            <numerusform>Programme warten auf das Rennen: %n Anfragen warten.</numerusform>
+            <numerusform>Clients warten auf das Rennen: %n Anfrage wartet.</numerusform>
+            <numerusform>Clients warten auf das Rennen: %n Anfragen warten.</numerusform>
         </translation>
     </message>
 </context>
@@ -3525,7 +3563,7 @@
     </message>
     <message>
         <source>Prompt tokens</source>
-        <translation>Tokens Eingabe</translation>
+        <translation>Tokens Prompt</translation>
     </message>
     <message>
         <source>Cached</source>
@@ -3533,7 +3571,7 @@
     </message>
     <message>
         <source>Tokens out</source>
-        <translation>Tokens aus</translation>
+        <translation>Tokens Antwort</translation>
     </message>
     <message>
         <source>Per round</source>
@@ -3763,7 +3801,7 @@
     </message>
     <message>
         <source>Automatic</source>
-        <translation>Automatisch</translation>
+        <translation>Auto</translation>
     </message>
     <message>
         <source>Nobody: plain decoding</source>
@@ -3875,7 +3913,7 @@
     </message>
     <message>
         <source>models and drafters, when you download them</source>
-        <translation>Modelle und Entwurfsmodelle, wenn du sie lädst</translation>
+        <translation>Modelle und Entwurfsmodelle, wenn du sie herunterlädst</translation>
     </message>
     <message>
         <source>Choose…</source>
@@ -3895,7 +3933,7 @@
     </message>
     <message>
         <source>As the drafter likes</source>
-        <translation>Wie der Entwerfer will</translation>
+        <translation>Wie das Entwurfsmodell will</translation>
     </message>
     <message>
         <source>Never: it stays loaded</source>
@@ -3959,7 +3997,7 @@
     </message>
     <message>
         <source>For new chats. The text is the same under every choice; only the speed differs. Where the loaded pair has no such drafter, Automatic holds.</source>
-        <translation>Für neue Chats. Der Text ist bei jeder Wahl derselbe; nur das Tempo ist anders. Hat das geladene Paar diesen Drafter nicht, gilt Automatisch.</translation>
+        <translation>Für neue Chats. Der Text ist bei jeder Wahl derselbe; nur das Tempo ist anders. Hat das geladene Paar dieses Entwurfsmodell nicht, gilt „Auto“.</translation>
     </message>
     <message>
         <source>MTP heads of the model</source>
@@ -4187,7 +4225,7 @@
     </message>
     <message>
         <source>Tokens out</source>
-        <translation>Tokens aus</translation>
+        <translation>Tokens Antwort</translation>
     </message>
     <message>
         <source>tok/s, median</source>
@@ -4317,7 +4355,7 @@
     </message>
     <message>
         <source>Few drafts are kept ({0}): this text surprises the drafter. Code and rewriting suit it better.</source>
-        <translation>Wenige Entwürfe bleiben ({0}): Dieser Text überrascht das Entwurfsmodell. Code und Umschreiben liegen ihm mehr.</translation>
+        <translation>Wenige Entwürfe werden angenommen ({0}): Dieser Text überrascht das Entwurfsmodell. Code und Umschreiben liegen ihm mehr.</translation>
     </message>
     <message>
         <source>{0} times as fast as plain decoding on this machine ({1} tok/s): {2} tokens a pass.</source>
@@ -4344,7 +4382,7 @@
     <name>StateLine</name>
     <message>
         <source>Prompt read</source>
-        <translation>Eingabe gelesen</translation>
+        <translation>Prompt gelesen</translation>
     </message>
     <message>
         <source>Continue</source>
@@ -4415,7 +4453,7 @@
     </message>
     <message>
         <source>From sending to the first token; {0} of {1} prompt tokens came from the cache</source>
-        <translation>Vom Senden bis zum ersten Token; {0} von {1} Tokens der Eingabe kamen aus dem Cache</translation>
+        <translation>Vom Senden bis zum ersten Token; {0} von {1} Tokens des Prompts kamen aus dem Cache</translation>
     </message>
     <message>
         <source>{0} per round</source>
@@ -4454,15 +4492,15 @@
     </message>
     <message>
         <source>first token {0} s, cached</source>
-        <translation>erstes Token {0} s, zwischengespeichert</translation>
+        <translation>erstes Token {0} s, aus dem Cache</translation>
     </message>
     <message>
         <source>prompt {0} tok/s</source>
-        <translation>Prompt {0} tok/s</translation>
+        <translation>Prompt {0} Tok/s</translation>
     </message>
     <message>
         <source>Prompt tokens that were computed, not cached, by the time until the first token</source>
-        <translation>Berechnete, nicht zwischengespeicherte Tokens des Prompts durch die Zeit bis zum ersten Token</translation>
+        <translation>Tokens des Prompts, die berechnet wurden und nicht aus dem Cache kamen, durch die Zeit bis zum ersten Token</translation>
     </message>
     <message>
         <source>{0} of {1} drafts kept</source>
@@ -4475,8 +4513,8 @@
     <message numerus="yes">
         <source>Tokens that each of %Ln pass(es) of the model made; 1.0 is plain decoding</source>
         <translation>
-            <numerusform>Token, die der eine Durchlauf des Modells ergab; 1,0 ist einfaches Dekodieren</numerusform>
-            <numerusform>Token, die jeder von %Ln Durchläufen des Modells ergab; 1,0 ist einfaches Dekodieren</numerusform>
+            <numerusform>Tokens, die der eine Durchgang des Modells ergab; 1,0 ist einfaches Rechnen</numerusform>
+            <numerusform>Tokens, die jeder von %Ln Durchgängen des Modells ergab; 1,0 ist einfaches Rechnen</numerusform>
         </translation>
     </message>
 </context>
@@ -4675,7 +4713,7 @@
     </message>
     <message>
         <source>Reading {0} of {1} prompt tokens</source>
-        <translation>Liest {0} von {1} Tokens der Eingabe</translation>
+        <translation>Liest {0} von {1} Tokens des Prompts</translation>
     </message>
     <message numerus="yes">
         <source>%n request(s) under way</source>
@@ -4925,24 +4963,24 @@
     </message>
     <message>
         <source>Pauses after this part, and goes on from there; the model stays in memory.</source>
-        <translation>Hält nach diesem Teil an und geht von dort weiter; das Modell bleibt im Speicher.</translation>
+        <translation>Pausiert nach diesem Teil und geht von dort weiter; das Modell bleibt im Speicher.</translation>
     </message>
     <message>
         <source>Paused. Continue goes on from here; the model stays in memory.</source>
-        <translation>Angehalten. Weiter geht es von hier; das Modell bleibt im Speicher.</translation>
+        <translation>Pausiert. Weiter geht es von hier; das Modell bleibt im Speicher.</translation>
     </message>
     <message numerus="yes">
         <source>The drafter stays. The conversations are deleted: %n file(s) ({0}) in {1}.</source>
         <translation>
-            <numerusform>Der Drafter bleibt. Die Gespräche werden gelöscht: eine Datei ({0}) in {1}.</numerusform>
-            <numerusform>Der Drafter bleibt. Die Gespräche werden gelöscht: %n Dateien ({0}) in {1}.</numerusform>
+            <numerusform>Das Entwurfsmodell bleibt. Die Gespräche werden gelöscht: eine Datei ({0}) in {1}.</numerusform>
+            <numerusform>Das Entwurfsmodell bleibt. Die Gespräche werden gelöscht: %n Dateien ({0}) in {1}.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>What it has learned so far is deleted, with the conversations: %n file(s) ({0}) in {1}.</source>
         <translation>
-            <numerusform>Was er bisher gelernt hat, wird gelöscht, mit den Gesprächen: eine Datei ({0}) in {1}.</numerusform>
-            <numerusform>Was er bisher gelernt hat, wird gelöscht, mit den Gesprächen: %n Dateien ({0}) in {1}.</numerusform>
+            <numerusform>Was es bisher gelernt hat, wird gelöscht, mit den Gesprächen: eine Datei ({0}) in {1}.</numerusform>
+            <numerusform>Was es bisher gelernt hat, wird gelöscht, mit den Gesprächen: %n Dateien ({0}) in {1}.</numerusform>
         </translation>
     </message>
 </context>
@@ -4990,7 +5028,7 @@
     </message>
     <message>
         <source>of plain decoding&apos;s speed</source>
-        <translation>der Geschwindigkeit ohne Entwürfe</translation>
+        <translation>des Tempos einfachen Rechnens</translation>
     </message>
     <message>
         <source>Working out what it would take…</source>
@@ -5022,11 +5060,11 @@
     </message>
     <message>
         <source>{0} of writing, then {1} of training; it can be paused.</source>
-        <translation>{0} Schreiben, dann {1} Training; es lässt sich anhalten.</translation>
+        <translation>{0} Schreiben, dann {1} Training; es lässt sich pausieren.</translation>
     </message>
     <message>
         <source>It would make this model {0} times as fast: {1}. n-gram lookup costs nothing.</source>
-        <translation>Das Modell würde {0}-mal so schnell: {1}. Nachschlagen (n-Gramme) kostet nichts.</translation>
+        <translation>Das Modell würde {0}-mal so schnell: {1}. Nachschlagen (N-Gramme) kostet nichts.</translation>
     </message>
     <message>
         <source>The drafter that is being made ends after its step, and can be continued later.</source>
@@ -5160,7 +5198,7 @@
     <name>WhySpeed</name>
     <message>
         <source>This answer&apos;s tokens were not kept, so its speed cannot be explained.</source>
-        <translation>Die Tokens dieser Antwort wurden nicht aufgehoben, daher lässt sich ihre Geschwindigkeit nicht erklären.</translation>
+        <translation>Die Tokens dieser Antwort wurden nicht aufgehoben, daher lässt sich ihr Tempo nicht erklären.</translation>
     </message>
     <message>
         <source>Load the model to see the tokens of this answer.</source>

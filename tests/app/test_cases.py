@@ -88,13 +88,13 @@ def test_p22_the_same_figures_everywhere(
     telemetry.show()
     telemetry.refresh()
     assert telemetry.figures.speed.value.text() == "125.0"
-    assert telemetry.figures.ttft.value.text() == "0.60 s"
+    assert telemetry.figures.ttft.value.text() == "0.60\xa0s"
     assert telemetry.figures.ttft.name.text() == "to first token"
     # The second request, most of whose prompt was kept, says so wherever its time to the first token stands.
     second = answered(screen, wait, engine, SECOND)
     assert "first token 0.05 s, cached" in second
     telemetry.refresh()
-    assert telemetry.figures.ttft.value.text() == "0.05 s"
+    assert telemetry.figures.ttft.value.text() == "0.05\xa0s"
     assert telemetry.figures.ttft.name.text() == "to first token, cached"
     # What is exported, and what the API says of a request with these times.
     facts = screen.chats.path[1].facts["timings"]

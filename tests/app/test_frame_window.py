@@ -627,4 +627,4 @@ def test_the_disk_is_asked_for_a_models_size_when_it_is_loaded_not_at_each_reque
     bar.show_status(Empty())
     assert bar.facts.toolTip() == ""
     bar.show_status(Ready(INFO))
-    assert bar.facts.toolTip().startswith("Loaded: 1.1 GB")
+    assert bar.facts.toolTip().startswith("Loaded: 1.1\xa0GB")

@@ -7,11 +7,12 @@ import re
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QTranslator
+from PySide6.QtCore import QCoreApplication, QLocale, QTranslator
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -24,14 +25,20 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from fakes import FakeTokeniser
+from fakes import INFO, FakeTokeniser
+from slipstream.events import Ready
 from slipstream.store.paths import resources_dir
 from slipstream_app import strings
 from slipstream_app.models import chat_prompt
+from slipstream_app.precision import precision_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.registry import PLACES
+from slipstream_app.setting import Detail
+from slipstream_app.theme import Theme
+from slipstream_app.widgets.stats import StatsStrip
 from slipstream_app.windows.settings_window import SettingsWindow
 from slipstream_app.windows.shell import Shell
+from slipstream_app.windows.toolbar import Toolbar
 
 I18N = resources_dir() / "i18n"
 _HOLES = re.compile(r"%L?n|%L?[0-9]|\{[0-9]\}")
@@ -87,17 +94,77 @@ def test_translations_keep_their_holes() -> None:
             ), form
 
 
-def test_german_speaks_german(qapp: QApplication) -> None:
-    chosen = strings.install(qapp, "de")
-    try:
-        assert chosen == "de"
-        assert strings.shown("Actions", "Quit Slipstream") == "Slipstream beenden"
-        assert QCoreApplication.translate("BannerBar", "%n messages", "", 1) == "1 Meldung"
-        assert QCoreApplication.translate("BannerBar", "%n messages", "", 3) == "3 Meldungen"
-    finally:
-        for translator in qapp.findChildren(QTranslator):
-            qapp.removeTranslator(translator)
-            translator.deleteLater()
+# A thing has one word, wherever it is named: what a source with the left one says in German, and what none may say.
+_GLOSSARY = {
+    r"\bclients?\b": r"Client",
+    r"\bdrafters?\b": r"Entwurfsmodell",
+    r"\bprompts?\b": r"[Pp]rompt",
+    r"\bplain decoding\b": r"[Ee]infache[ns]? Rechnen|einfach rechnen|Einfach",
+    r"\b(passes|a pass|each pass|one pass)\b": r"Durchg[aä]ng",
+    r"\bAuto(matic)?\b": r"\bAuto\b",
+    r"\bdownload": r"[Dd]ownload|[Hh]erunter(ge|zu)?l[aä]d",
+}
+_OTHER_WORDS = re.compile(r"\bDrafter|Entwerfer|Dekodier|Durchl[aä]uf|Automatisch|zwischengespeichert|[Ee]ingabe")
+
+
+def test_german_has_one_word_for_one_thing() -> None:
+    wrong: list[str] = []
+    for message in messages(I18N / "slipstream_de.ts"):
+        translation = message.find("translation")
+        assert translation is not None
+        forms = [form.text or "" for form in translation.iter("numerusform")] or [translation.text or ""]
+        english = source(message)
+        wanted = [named for word, named in _GLOSSARY.items() if re.search(word, english)]
+        wrong += [form for form in forms if _OTHER_WORDS.search(form)]
+        wrong += [form for form in forms if not all(re.search(named, form) for named in wanted)]
+        wrong += [forms[-1]] if "%Ln token(s)" in english and "Tokens" not in forms[-1] else []
+    assert not wrong
+
+
+@pytest.fixture
+def german(qapp: QApplication) -> Iterator[str]:
+    before = QLocale()
+    yield strings.install(qapp, "de")
+    QLocale.setDefault(before)
+    for translator in qapp.findChildren(QTranslator):
+        qapp.removeTranslator(translator)
+        translator.deleteLater()
+
+
+def test_german_speaks_german(german: str) -> None:
+    assert german == "de"
+    assert strings.shown("Actions", "Quit Slipstream") == "Slipstream beenden"
+    assert QCoreApplication.translate("BannerBar", "%n messages", "", 1) == "1 Meldung"
+    assert QCoreApplication.translate("BannerBar", "%n messages", "", 3) == "3 Meldungen"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("4-bit", "4 Bit"),
+        ("4-bit group 32", "4 Bit in Gruppen zu 32"),
+        ("4-bit group 32, 8-bit group 64", "4 Bit in Gruppen zu 32, 8 Bit in Gruppen zu 64"),
+        ("4-bit group 32, computed in float32", "4 Bit in Gruppen zu 32, gerechnet in float32"),
+        ("bfloat16", "bfloat16"),
+        ("GGUF", "GGUF"),
+    ],
+)
+def test_how_a_model_is_packed_in_german(german: str, said: str, told: str) -> None:
+    assert precision_text(said) == told
+
+
+def test_the_loaded_model_and_an_answers_figures_in_german(qtbot: QtBot, theme: Theme, german: str) -> None:
+    packed = "4-bit group 32, computed in float32"
+    toolbar, strip = Toolbar(theme), StatsStrip(theme)
+    qtbot.addWidget(toolbar)
+    qtbot.addWidget(strip)
+    toolbar.show_status(Ready(replace(INFO, quantisation=packed)))
+    assert toolbar.facts.toolTip().endswith("4 Bit in Gruppen zu 32, gerechnet in float32")
+    timings = {"decode_tps": 49.2, "ttft_s": 0.08, "reused_tokens": 0, "prompt_tokens": 1234, "rounds": 0}
+    facts = {"timings": timings | {"output_tokens": 3}, "mode": "baseline", "quantisation": packed}
+    strip.set_facts(facts | {"options": {"temperature": 0.7}}, Detail.STANDARD)
+    assert strip.drafter() == "Einfach"
+    assert "Bit in Gruppen zu 32, gerechnet in float32 | Kontext 1.234 | Temperatur 0,7 |" in strip.line()
 
 
 # A language in which every word is strange and a third longer.

@@ -71,7 +71,7 @@ def test_the_bar_goes_by_bytes_and_knows_no_end_before_they_are_known(qtbot: QtB
     assert (bar.minimum(), bar.maximum()) == (0, 0)
     bar.show_status(Loading("x", 9 * GB, 18 * GB))
     assert bar.value() * 2 == bar.maximum() > 0
-    assert bar.accessibleDescription() == "9.0 / 18.0 GB"
+    assert bar.accessibleDescription() == "9.0 / 18.0\xa0GB"
     bar.show_status(Empty())
     assert bar.isHidden()
 
@@ -79,10 +79,10 @@ def test_the_bar_goes_by_bytes_and_knows_no_end_before_they_are_known(qtbot: QtB
 @pytest.mark.parametrize(
     ("part", "whole", "words"),
     [
-        (4 * 10**8, 18 * GB, "0.4 / 18.0 GB"),
-        (0, 123 * 10**6, "0.0 / 123.0 MB"),
-        (5, 2000, "0.0 / 2.0 kB"),
-        (5, 9, "5 / 9 B"),
+        (4 * 10**8, 18 * GB, "0.4 / 18.0\xa0GB"),
+        (0, 123 * 10**6, "0.0 / 123.0\xa0MB"),
+        (5, 2000, "0.0 / 2.0\xa0kB"),
+        (5, 9, "5 / 9\xa0B"),
     ],
 )
 def test_a_part_has_the_unit_of_its_whole(part: int, whole: int, words: str) -> None:
@@ -98,9 +98,9 @@ def test_the_window_shows_it_and_cancel_gives_it_up(
     qtbot.waitUntil(window.toolbar.loading.isVisible, timeout=5000)
     read(qtbot, session, loader, 0)
     read(qtbot, session, loader, 3 * GB)
-    assert "16 %" in window.pill.text()
-    assert window.toolbar.facts.toolTip() == "3.0 / 18.0 GB"
-    assert window.popover.read.text() == "3.0 / 18.0 GB"
+    assert "16%" in window.pill.text()
+    assert window.toolbar.facts.toolTip() == "3.0 / 18.0\xa0GB"
+    assert window.popover.read.text() == "3.0 / 18.0\xa0GB"
     assert window.popover.unload.text() == "Cancel"
     window.toolbar.cancel.click()
     loader.more.release()
@@ -132,7 +132,7 @@ def test_the_first_start_shows_it_too(qtbot: QtBot, context: AppContext, session
     session.load(PAIR)
     read(qtbot, session, loader, 0)
     read(qtbot, session, loader, 3 * GB)
-    assert card.state.text() == "Loading Qwen3.8 27B + DFlash 2: 3.0 / 18.0 GB"
+    assert card.state.text() == "Loading Qwen3.8 27B + DFlash 2: 3.0 / 18.0\xa0GB"
     assert card.bar.value() == 166
     card.cancel.click()
     loader.more.release()

@@ -50,7 +50,7 @@ def space(qtbot: QtBot, context: AppContext, rooms: Rooms) -> Iterator[ModelSpac
     made = ModelSpace(context.theme, context.settings, lambda: ["loaded"], rooms)
     qtbot.addWidget(made)
     made.show()
-    qtbot.waitUntil(lambda: "60.0 GB" in made.words.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "60.0\xa0GB" in made.words.text(), timeout=5000)
     yield made
 
 
@@ -71,7 +71,7 @@ def test_what_is_over_the_limit_is_said_and_deletes_nothing(
 ) -> None:
     assert "limit" not in space.words.text()
     context.settings.set("models/limit_gb", 50)
-    assert "10.0 GB over the limit" in space.words.text()
+    assert "10.0\xa0GB over the limit" in space.words.text()
     assert all(file.exists() for file in rooms.files.values())
     rooms.error = SlipstreamError("the disk is gone; plug it in")
     space.look()
@@ -88,7 +88,7 @@ def test_the_list_names_each_file_ticks_the_oldest_and_never_the_loaded_one(
     assert [top.child(0).text(0) for top in tops] == [str(rooms.files["old"]), str(rooms.files["middle"])]
     assert tops[0].child(0).toolTip(0) == str(rooms.files["old"])
     assert [one.name for one in dialog.chosen] == ["old"]
-    assert dialog.words.text() == "1 file(s), 20.0 GB, would go."
+    assert dialog.words.text() == "1 file(s), 20.0\xa0GB, would go."
     dialog.keep.click()
     assert all(file.exists() for file in rooms.files.values())
 
@@ -113,7 +113,7 @@ def test_only_what_was_ticked_goes_and_only_after_a_yes(
     rows(dialog)[1].setCheckState(0, Qt.CheckState.Checked)
     assert dialog.remove.isEnabled()
     dialog.remove.click()
-    qtbot.waitUntil(lambda: "40.0 GB" in space.words.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "40.0\xa0GB" in space.words.text(), timeout=5000)
     assert [name for name, file in rooms.files.items() if file.exists()] == ["old", "loaded"]
 
 
@@ -123,7 +123,7 @@ def test_what_was_loaded_while_the_list_was_read_stays(qtbot: QtBot, space: Mode
         row.setCheckState(0, Qt.CheckState.Checked)
     space._in_use = lambda: ["old"]
     dialog.remove.click()
-    qtbot.waitUntil(lambda: "40.0 GB" in space.words.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "40.0\xa0GB" in space.words.text(), timeout=5000)
     assert [name for name, file in rooms.files.items() if file.exists()] == ["old", "loaded"]
 
 

@@ -17,7 +17,6 @@ from slipstream.errors import InvalidRequest, SlipstreamError
 from slipstream_app.bridge.pair import BUILT_IN
 from slipstream_app.models.pairs import CONTEXTS, PEAK, STATE, DownloadState, Fetch, FitWord, Missing, PairFit
 from slipstream_app.models.store import open_store
-from slipstream_app.numbers import size_text
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.models import DOWNLOADS, SUGGESTED, ModelsScreen
 
@@ -67,9 +66,9 @@ def test_before_the_answer_it_looks(screen: ModelsScreen) -> None:
 def test_pairs_are_listed_with_their_fit_in_words(qtbot: QtBot, screen: ModelsScreen) -> None:
     visit(qtbot, screen)
     assert screen.table.rowCount() == 5
-    assert cell(screen, "qwen", PEAK) == "fits, 23.1 GB / 36.0 GB"
+    assert cell(screen, "qwen", PEAK) == "fits, 23.1\xa0GB / 36.0\xa0GB"
     assert cell(screen, "qwen", STATE) == "Ready"
-    assert cell(screen, "gemma", STATE) == "Drafter missing, 1.4 GB"
+    assert cell(screen, "gemma", STATE) == "Drafter missing, 1.4\xa0GB"
     assert cell(screen, "wrong", STATE) == "Cannot be used"
     index = screen.table.index(1, STATE)
     assert index.data(Qt.ItemDataRole.AccessibleTextRole) == "State: Ready"
@@ -219,7 +218,7 @@ def test_a_missing_half_is_named_with_its_size_and_fetched(
 ) -> None:
     visit(qtbot, screen)
     choose(screen, "gemma")
-    assert screen.pairs.details.get.text() == "Get 1.4 GB"
+    assert screen.pairs.details.get.text() == "Get 1.4\xa0GB"
     assert screen.pairs.details.load.isVisible()  # it runs without the drafter too
     screen.pairs.details.get.click()
     assert ("start", DRAFTER) in store.asked
@@ -230,12 +229,12 @@ def test_a_missing_half_is_named_with_its_size_and_fetched(
     files = (("model.safetensors", 5 * 10**8, GB),)
     store.notify(DownloadState(DRAFTER.repo, Fetch.RUNNING, 5 * 10**8, GB, files, 10**7, 50.0))
     qtbot.waitUntil(lambda: card.bar.value() == 500, timeout=5000)
-    assert card.words.text() == "500 MB of 1.0 GB, 10.0 MB a second, about 50 s left"
+    assert card.words.text() == "500\xa0MB of 1.0\xa0GB, 10.0\xa0MB a second, about 50\xa0s left"
     assert card.files.text() == "model.safetensors"
     assert screen.sections._group.button(DOWNLOADS).text() == "Downloads (1)"
     card.switch.click()
     qtbot.waitUntil(lambda: card.switch.text() == "Resume", timeout=5000)
-    assert "Incomplete, 300 MB of 1.0 GB" in card.words.text()
+    assert "Incomplete, 300\xa0MB of 1.0\xa0GB" in card.words.text()
     card.switch.click()
     assert store.asked[-1] == ("start", DRAFTER)
     looked = len(screen.table.everything)
@@ -255,7 +254,7 @@ def test_a_pair_that_is_not_here_can_be_checked_before_it_is_fetched(
     assert not screen.pairs.details.check.isVisible()  # its weights alone are too large
     choose(screen, "small")
     assert "once the hub was asked" in screen.pairs.details.fit_words.text()
-    assert screen.pairs.details.get.text() == "Get about 5.0 GB"  # model and drafter: both are fetched
+    assert screen.pairs.details.get.text() == "Get about 5.0\xa0GB"  # model and drafter: both are fetched
     store.refuses = InvalidRequest("there is no connection to the hub")
     screen.pairs.details.check.click()
     qtbot.waitUntil(lambda: screen.app.banners.current is not None, timeout=5000)
@@ -346,11 +345,6 @@ def test_the_real_store_knows_the_built_in_pair(qapp: object) -> None:
         store.close()
 
 
-@pytest.mark.parametrize(("count", "words"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (10**9, "1.0 GB")])
-def test_sizes_are_the_finders(count: int, words: str) -> None:
-    assert size_text(count) == words
-
-
 def failed(**facts: Any) -> DownloadState:
     return DownloadState("publisher/gemma-dspark", Fetch.FAILED, words="The hub wants to know who asks.", **facts)
 
@@ -385,7 +379,7 @@ def test_a_full_disk_names_what_could_go(qtbot: QtBot, screen: ModelsScreen) -> 
     visit(qtbot, screen)
     screen.fetching.show_state(failed(is_full=True))
     words = screen.downloads.cards["publisher/gemma-dspark"].words.text()
-    assert "The largest pairs here: Qwen3.8 27B + DFlash 2 (17.2 GB)." in words
+    assert "The largest pairs here: Qwen3.8 27B + DFlash 2 (17.2\xa0GB)." in words
 
 
 @pytest.mark.parametrize("size", [(824, 500), (1080, 700), (1416, 930)])

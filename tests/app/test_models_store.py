@@ -174,7 +174,7 @@ def test_p19_states_come_from_the_disk(
 
     again = started_again()
     card = again.downloads.cards[REPO]
-    assert re.match(r"Incomplete, [\d.]+ kB of [\d.]+ kB\.", card.words.text())
+    assert re.match(r"Incomplete, [\d.]+\xa0kB of [\d.]+\xa0kB\.", card.words.text())
     assert card.switch.text() == "Resume"
     qtbot.waitUntil(card.discard.isVisible, timeout=5000)
     built_in = choose(qtbot, again, "built in")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -11,6 +12,7 @@ import tiny_gguf
 from app.test_models_screen import cell, choose, screen, store, visit
 from slipstream.errors import EngineFaulted
 from slipstream.events import Delta, Done, Failed, Finish, Round, Timings
+from slipstream.store import memory
 from slipstream.store.licence import licence_of
 from slipstream.types import Mode, Request, Text
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
@@ -19,6 +21,7 @@ from slipstream_app.models.pairs import STATE
 from slipstream_app.screens.base import AppContext
 from slipstream_app.screens.models import ModelsScreen
 from slipstream_app.settings import Settings
+from slipstream_app.widgets.pair_details import LIMITS
 
 __all__ = ["screen", "store"]
 QWEN = PairChoice("Qwen3.8 27B + DFlash 2", "mlx-community/Qwen3.8-27B-4bit", ("z-lab/dflash",))
@@ -95,7 +98,7 @@ def test_files_licence_and_folder(qtbot: QtBot, screen: ModelsScreen) -> None:
     facts = details.facts.text().splitlines()
     assert "Licence: mlx-community/Qwen3.8-27B-4bit: apache-2.0; z-lab/dflash: not stated in its files" in facts
     assert "Folder: /models/qwen, /models/dflash (a folder of your own)" in facts
-    assert details.files.switch.text() == "7 file(s), 17.2 GB"
+    assert details.files.switch.text() == "7 file(s), 17.2\xa0GB"
     assert not details.files.files.isVisible()
     details.files.switch.click()
     assert details.files.files.isVisible()
@@ -116,9 +119,7 @@ def test_drafters_are_offered_with_what_was_kept_here(qtbot: QtBot, screen: Mode
     choose(screen, "qwen")
     assert options(screen) == ["DFlash (dflash): not measured here", "MTP: not measured here", "None"]
     answer(context, 1, ("dflash", 8, 6), ("dflash", 8, 4), choice=QWEN)
-    assert options(screen)[0] == (
-        "DFlash (dflash): 62\N{NO-BREAK SPACE}% of 16 draft(s) accepted here, 6.00 tokens per round"
-    )
+    assert options(screen)[0] == ("DFlash (dflash): 62% of 16 draft(s) accepted here, 6.00 tokens per round")
     assert screen.pairs.details.drafters.value == QWEN
     choose(screen, "wrong")
     assert options(screen) == []
@@ -174,7 +175,7 @@ def test_of_the_loaded_pair_another_drafter_drafts_from_the_next_answer_on(
     assert shown.value is None
     answer(context, 1, ("dspark", 4, 3), choice=BUILT_IN)
     assert shown.value is Mode.BASELINE
-    assert "75\N{NO-BREAK SPACE}% of 4 draft(s)" in options(screen)[1]
+    assert "75% of 4 draft(s)" in options(screen)[1]
 
 
 # Licences.
@@ -203,3 +204,7 @@ def test_a_ggufs_licence(tmp_path: Path) -> None:
     assert licence_of(made.write(tmp_path / "x.gguf")) == "mit"
     (tmp_path / "broken.gguf").write_bytes(b"no gguf")
     assert licence_of(tmp_path / "broken.gguf") == ""
+
+
+def test_every_limit_of_the_core_has_words() -> None:
+    assert set(LIMITS) == set(get_args(memory.Kind))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QMainWindow,
+    QMenu,
     QPlainTextEdit,
     QProgressBar,
     QPushButton,
@@ -192,9 +193,60 @@ def test_a_page_that_is_shown_meanwhile_has_its_new_size_first(qtbot: QtBot, cal
     qtbot.addWidget(window)
     calm.set_zoom(200)
     assert calm.restyling.is_running
-    calm.restyling.hurry(hidden)
     pages.setCurrentWidget(hidden)
+    assert calm.restyling.is_running
     assert hidden.sizeHint().height() == seen.sizeHint().height()
+
+
+def test_drawers_in_drawers_have_their_new_sizes_when_they_are_shown_meanwhile(qtbot: QtBot, calm: Theme) -> None:
+    """Only what is shown hurries: what hides in it waits, until it is shown itself."""
+    window, drawer, inner = QWidget(), QFrame(), QFrame()
+    seen, first, second = (QPushButton("words") for _ in range(3))
+    for parent, children in ((window, (seen, drawer)), (drawer, (first, inner)), (inner, (second,))):
+        column = QVBoxLayout(parent)
+        for child in children:
+            column.addWidget(child)
+    qtbot.addWidget(window)
+    window.show()  # all were shown once
+    inner.hide()
+    drawer.hide()
+    before = seen.sizeHint()
+    calm.set_zoom(200)
+    assert first.sizeHint() == second.sizeHint() == before
+    told = Styled(second)
+    drawer.show()
+    assert calm.restyling.is_running
+    assert first.sizeHint() == seen.sizeHint() != before
+    assert told.count == 0
+    assert second.sizeHint() == before
+    inner.show()
+    assert calm.restyling.is_running
+    assert second.sizeHint() == seen.sizeHint()
+    settle(qtbot, calm)
+    assert told.count == 1, "once is enough"
+
+
+def test_a_menu_and_a_window_that_open_meanwhile_are_as_large_as_later(qtbot: QtBot, calm: Theme) -> None:
+    window, other, menu = QWidget(), QWidget(), QMenu()
+    push = QPushButton("in another window")
+    QVBoxLayout(other).addWidget(push)
+    menu.addAction("What can be done")
+    for widget in (window, other, menu):
+        qtbot.addWidget(widget)
+        widget.show()
+    other.hide()
+    menu.hide()
+    small = menu.size()
+    calm.set_zoom(200)
+    other.show()
+    menu.popup(QPoint(0, 0))
+    assert calm.restyling.is_running
+    sizes = menu.size(), push.sizeHint()
+    settle(qtbot, calm)
+    menu.hide()
+    menu.popup(QPoint(0, 0))
+    assert sizes == (menu.size(), push.sizeHint())
+    assert menu.height() > small.height()
 
 
 def test_a_window_zoomed_looks_like_one_that_was_made_so(qtbot: QtBot, calm: Theme) -> None:
@@ -273,6 +325,7 @@ def test_a_selection_outlasts_new_colours(qtbot: QtBot, calm: Theme) -> None:
         ("3.02 tokens per round, 44.26–44.36 tok/s", ["44.26–44.36 tok/s"]),
         ("about 13.5 GB to download", ["13.5 GB"]),
         ("61 % done in 5 s", ["61 %", "5 s"]),
+        ("44,3–44,4 Tok/s, etwa 3 min, 20 Wh", ["44,3–44,4 Tok/s", "3 min", "20 Wh"]),
         ("a/b or and/or 4 cases", []),
     ],
 )

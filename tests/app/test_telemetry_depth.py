@@ -115,8 +115,8 @@ def test_the_bar_names_weights_drafter_kv_cache_and_what_is_free(
         "working memory": 0.5,
         "free": 9,
     }
-    assert "KV of running answers 500 MB" in panel.bar.accessibleDescription()
-    assert "free 9.0 GB" in panel.bar.accessibleDescription()
+    assert "KV of running answers 500\xa0MB" in panel.bar.accessibleDescription()
+    assert "free 9.0\xa0GB" in panel.bar.accessibleDescription()
     engine.ledger = Ledger(Held(16 * GB, 2 * GB, 0, 18 * GB, 10 * GB))
     session._life.worker.ledger = engine.ledger  # pyright: ignore[reportAttributeAccessIssue]
     panel.refresh()
@@ -132,7 +132,7 @@ def test_the_verdict_names_what_decoding_waits_for(qtbot: QtBot, theme: Theme, m
     qtbot.addWidget(verdict)
     curves = Curves({0: {1: ms}}, bandwidth=100e9, weight_bytes=10**9)
     verdict.judge(Figures(), None, curves)
-    rest = "\N{NO-BREAK SPACE}% of this machine's measured memory bandwidth."
+    rest = "% of this machine's measured memory bandwidth."
     assert verdict.words.text() == f"Nothing to judge yet. {words}{rest}"
     verdict.judge(Figures(), None, Curves({0: {1: ms}}))
     assert verdict.words.text() == "Nothing to judge yet.", "not measured, not said"

@@ -171,10 +171,10 @@ def test_every_state_of_a_run_is_shown(page: TrainingPage, trainings: Trainings,
     assert card.bar.value() == 500
     run.say(WRITTEN | {"shard": 1}, figure(10, 0.25, 2.0, (0.4, 0.2, 0.1)), figure(20, 0.5, 1.0))
     training.look()
-    assert card.words.text() == "The drafter learns: 50\N{NO-BREAK SPACE}% done."
+    assert card.words.text() == "The drafter learns: 50% done."
     assert (card.step.value.text(), card.loss.value.text(), card.per_round.value.text()) == ("20", "1.000", "2.50")
     said = card.positions.picture.accessibleDescription()
-    assert said == "Kept by position: 1: 70\u00a0%, 2: 50\u00a0%, 3: 30\u00a0%"
+    assert said == "Kept by position: 1: 70%, 2: 50%, 3: 30%"
     card.switch.click()
     assert (training.stage, run.told) == (Stage.PAUSING, ["pause"])
     assert card.words.text().startswith("Pauses after this part")

@@ -176,7 +176,7 @@ def test_each_suggestion_says_its_size_and_how_much_context_fits(
     note = screen._notes[1]
     assert isinstance(note, Words)
     assert note.text().endswith(f", {words}")
-    assert ("16.4 GB to download" if fit.longest_context >= 4096 else "5.0 GB") in note.text()
+    assert ("16.4\xa0GB to download" if fit.longest_context >= 4096 else "5.0\xa0GB") in note.text()
 
 
 def test_the_catalogues_own_suggestions_say_it_offline(

@@ -86,7 +86,7 @@ def test_a_count_is_not_made_anew_at_every_round(monkeypatch: pytest.MonkeyPatch
         return 5
 
     monkeypatch.setattr("slipstream.store.memory.headroom", headroom)
-    ledger = held.Ledger(1, 2, Limit(10, "x", 10, False))
+    ledger = held.Ledger(1, 2, Limit(10, "free memory", 10, False))
     for _ in range(100):
         ledger.look()
     assert len(asked) == 2

@@ -12,9 +12,11 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 
 from slipstream.store.candidate import Candidate
 from slipstream.store.local import Place
+from slipstream.store.memory import Kind
 from slipstream.types import Mode
 from slipstream_app.bridge.pair import BUILT_IN, PairChoice
 from slipstream_app.numbers import number_text, size_text
+from slipstream_app.precision import precision_text
 
 Index = QModelIndex | QPersistentModelIndex
 PAIR, BITS, DISK, PEAK, SPEED, KEEP, STATE = range(7)
@@ -102,7 +104,7 @@ class PairFit:
     cache: int = 0
     working: int = 0
     limit: int = 0
-    limit_name: str = ""
+    limit_name: Kind = "free memory"
     longest_context: int = 0
     loading: int = 0  # beside the weights, before there is a context
     is_estimate: bool = False  # by what was published of it; the hub was not asked
@@ -337,7 +339,7 @@ class PairTable(QAbstractTableModel):
     def _text(self, row: PairRow, column: int) -> str:
         return {
             PAIR: row.title,
-            BITS: row.bits,
+            BITS: precision_text(row.bits),
             DISK: "–" if row.bytes is None else size_text(row.bytes),
             PEAK: self._fit_text(row),
             SPEED: self._seen.speeds.get(row.title, self.tr("not measured") if row.is_ready else "–"),
@@ -384,4 +386,4 @@ class PairTable(QAbstractTableModel):
 
 
 def _times(ratio: float) -> str:
-    return number_text(ratio, 0) if ratio >= WHOLE else number_text(ratio)
+    return number_text(ratio, 0) if round(ratio, 1) >= WHOLE else number_text(ratio)

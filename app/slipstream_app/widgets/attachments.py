@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 from slipstream_app.icons import icon
 from slipstream_app.messages import Attachment
 from slipstream_app.models.attaching import Attaching
-from slipstream_app.numbers import count_text, number_text
+from slipstream_app.numbers import brief_text
 from slipstream_app.theme import XS, S, Theme
 from slipstream_app.widgets.panel import Words, button
 
@@ -24,7 +24,7 @@ class Chip(QFrame):
         super().__init__(parent)
         self.setProperty("role", "chip")
         name = Words(theme, attachment.name, scale=0.92)
-        size = Words(theme, _size(len(attachment.text)), "muted", scale=0.92)
+        size = Words(theme, brief_text(len(attachment.text)), "muted", scale=0.92)
         row = QHBoxLayout(self)
         row.setContentsMargins(S, XS, XS if can_remove else S, XS)
         row.setSpacing(S)
@@ -105,7 +105,3 @@ class ReadingRow(QWidget):
         names = self._attaching.names
         self.words.say(self.tr("Reading {0}…").format(", ".join(names)))
         self.setVisible(bool(names))
-
-
-def _size(characters: int) -> str:
-    return count_text(characters) if characters < 1024 else f"{number_text(characters / 1024, 0)} K"

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePol
 from slipstream_app.icons import icon
 from slipstream_app.theme import M, S, Theme
 from slipstream_app.widgets.announcing import announce
+from slipstream_app.widgets.panel import with_units
 
 
 class Kind(StrEnum):
@@ -127,12 +128,12 @@ class BannerBar(QFrame):
             return
         size = self._theme.px(18)
         self._mark.setPixmap(icon(self._theme, ICON[banner.kind], COLOR[banner.kind]).pixmap(size, size))
-        self._text.setText(banner.text)
+        self._text.setText(with_units(banner.text))
         self.setAccessibleName(banner.text)
         self.action.setVisible(bool(banner.action))
         self.action.setText(banner.action)
         self.details.setVisible(bool(banner.details))
-        self._more.setText(banner.details)
+        self._more.setText(with_units(banner.details))
         self._count.setVisible(len(self._banners) > 1)
         self._count.setText(self.tr("%n messages", "", len(self._banners)))
         if banner is not self._shown:

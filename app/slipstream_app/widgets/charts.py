@@ -145,7 +145,7 @@ class PositionChart(PaintedChart):
         row_height = min(area.height() / per_column, line * 1.7)
         wide = area.width() / columns
         number = painter.fontMetrics().horizontalAdvance("00") + 6
-        value = painter.fontMetrics().horizontalAdvance("100 %") + 8
+        value = painter.fontMetrics().horizontalAdvance(share_text(1)) + 8
         for index, share in enumerate(self._shares):
             column, row = divmod(index, per_column)
             left, top = area.left() + column * wide, area.top() + row * row_height

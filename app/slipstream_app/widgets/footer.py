@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from slipstream_app.models.activity import BUSY, Activity, Doing
 from slipstream_app.models.telemetry import Telemetry
-from slipstream_app.numbers import number_text
+from slipstream_app.numbers import number_text, share_text
 from slipstream_app.theme import M, S, Theme
 
 REFRESH_MS = 250
@@ -73,7 +73,7 @@ class Footer(QWidget):
         tps = self._telemetry.live_tps()
         share = self._telemetry.figures().accepted_share
         self._speed = "" if tps is None else self.tr("{0} tok/s").format(number_text(tps))
-        self._share = "" if share is None else self.tr("{0} % accepted").format(round(100 * share))
+        self._share = "" if share is None else self.tr("{0} accepted").format(share_text(share))
         if self._activity.are_clients_paused:
             self._share = self.tr("Clients paused")
         lines = [self.word(), *(words for words in (self._speed, self._share) if words)]

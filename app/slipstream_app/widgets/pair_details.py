@@ -8,10 +8,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from slipstream.store.local import Place
+from slipstream.store.memory import Kind
 from slipstream.types import Mode
 from slipstream_app.models.pairs import CONTEXTS, FitWord, PairFit, PairRow, Shelf
 from slipstream_app.models.suggest import Sure, download_of
 from slipstream_app.numbers import count_text, number_text, size_text
+from slipstream_app.strings import mark, shown
 from slipstream_app.theme import S, Theme
 from slipstream_app.widgets.drafter_choice import DrafterChoice
 from slipstream_app.widgets.file_list import FileList
@@ -22,6 +24,14 @@ from slipstream_app.widgets.panel import Panel, Words, button, set_role, wrapped
 from slipstream_app.widgets.peak_bar import StackBar
 from slipstream_app.widgets.race_arm import arm_name
 from slipstream_app.widgets.removal_panel import RemovalPanel
+
+LIMITS: Mapping[Kind, str] = {  # what a pair may take at most, and why
+    "GPU working set": mark("Limits", "GPU working set"),
+    "GPU memory": mark("Limits", "GPU memory"),
+    "free memory": mark("Limits", "free memory"),
+    "memory of this container": mark("Limits", "memory of this container"),
+    "memory of this machine": mark("Limits", "memory of this machine"),
+}
 
 
 class PairDetails(QScrollArea):
@@ -162,7 +172,7 @@ class PairDetails(QScrollArea):
             self.fit_words.say(self.tr("How much memory it takes is not known before it is loaded."), "muted")
             return
         names = (self.tr("model"), self.tr("drafter"), self.tr("context"), self.tr("working memory"))
-        self.bar.show_parts(parts_of(fit, names), fit.limit, fit.limit_name)
+        self.bar.show_parts(parts_of(fit, names), fit.limit, shown("Limits", LIMITS[fit.limit_name]))
         tokens, spare = count_text(context), fit.limit - fit.total
         match fit.word:
             case FitWord.FITS:

@@ -8,11 +8,12 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from slipstream_app.icons import icon
+from slipstream_app.numbers import GAP
 from slipstream_app.restyling import restyle
 from slipstream_app.theme import L, M, S, Theme
 
 _IN_FIGURES = re.compile(r"(?<=\w)/(?=s\b)|(?<=\d)–(?=\d)")
-_BEFORE_UNITS = re.compile(r"(?<=\d) (?=(?:tok/|tok\u2060/|[kMGT]?B\b|ms\b|s\b|h\b|%|×))")
+_BEFORE_UNITS = re.compile(r"(?<=\d) (?=(?:[tT]ok\u2060?/|[kMGT]?B\b|ms\b|s\b|min\b|h\b|Wh\b|%|×))")
 
 
 def set_role(widget: QWidget, role: str) -> None:
@@ -48,7 +49,10 @@ def tool_button(theme: Theme, name: str, text: str, words: str) -> QToolButton:
 
 
 class Words(QLabel):
-    """Plain text. `role` is muted, accent, ok, warn, bad, or empty."""
+    """Plain text. `role` is muted, accent, ok, warn, bad, or empty.
+
+    Where it wraps, figures stay whole: no line ends in "tok/", within a range or before a unit.
+    """
 
     def __init__(self, theme: Theme, text: str = "", role: str = "", *, scale: float = 1.0, bold: bool = False) -> None:
         super().__init__()
@@ -72,7 +76,15 @@ class Words(QLabel):
 
     def setText(self, text: str) -> None:
         self._said = text
-        super().setText(text)
+        super().setText(self._unbroken(text) if self.wordWrap() else text)
+
+    def setWordWrap(self, on: bool) -> None:
+        super().setWordWrap(on)
+        self.setText(self._said)
+
+    def _unbroken(self, text: str) -> str:
+        is_copied = bool(self.textInteractionFlags() & Qt.TextInteractionFlag.TextSelectableByMouse)
+        return with_units(text) if is_copied else unbroken(text)
 
     def resize_text(self) -> None:
         """`Restyling` calls it when it is this label's turn."""
@@ -85,10 +97,7 @@ def wrapped(theme: Theme, text: str = "", role: str = "") -> Words:
 
 
 class _Wrapped(Words):
-    """Asks for no more than a line at the least: Qt's own guess grows tall where there is little room.
-
-    Figures stay whole: no line ends in "tok/", within a range or before a unit.
-    """
+    """Asks for no more than a line at the least: Qt's own guess grows tall where there is little room."""
 
     def __init__(self, theme: Theme, text: str, role: str) -> None:
         super().__init__(theme, text, role)
@@ -97,21 +106,18 @@ class _Wrapped(Words):
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
-    def setText(self, text: str) -> None:
-        super().setText(text)
-        if (
-            not self.textInteractionFlags() & Qt.TextInteractionFlag.TextSelectableByMouse
-        ):  # what is copied is as it was
-            QLabel.setText(self, unbroken(text))
-
     def minimumSizeHint(self) -> QSize:
         return QSize(60, self.fontMetrics().height())
 
 
 def unbroken(text: str) -> str:
-    """With a word joiner or a hard space where a line must not end."""
-    text = _IN_FIGURES.sub("\u2060\\g<0>\u2060", text)
-    return _BEFORE_UNITS.sub("\u00a0", text)
+    """With a word joiner or a hard space where a line must not end. For what is not copied."""
+    return with_units(_IN_FIGURES.sub("\u2060\\g<0>\u2060", text))
+
+
+def with_units(text: str) -> str:
+    """No line ends between a number and its unit."""
+    return _BEFORE_UNITS.sub(GAP, text)
 
 
 class Panel(QFrame):

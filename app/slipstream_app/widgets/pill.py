@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWi
 from slipstream.events import Empty, Faulted, Loading, Ready, Status, Working
 from slipstream_app.bridge.pair import PairChoice
 from slipstream_app.icons import icon
+from slipstream_app.numbers import percent_text
 from slipstream_app.theme import M, S, Theme
 from slipstream_app.widgets.entry import Entry
 from slipstream_app.widgets.filter_list import FilterList
@@ -43,7 +44,7 @@ class Pill(QPushButton):
     def show_status(self, status: Status, choice: PairChoice | None, mode: str) -> None:
         match status:
             case Loading(name, done, total) if total:
-                words = self.tr("Loading {0}, {1} %").format(name, 100 * done // total)
+                words = self.tr("Loading {0}, {1}").format(name, percent_text(str(100 * done // total)))
             case Loading(name):
                 words = self.tr("Loading {0}…").format(name)
             case Ready(info) | Working(info):

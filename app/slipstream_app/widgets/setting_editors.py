@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QHBoxLayout, QLineEdit, QPushButton, QSpinBox, QWidget
 
+from slipstream_app.numbers import GAP, percent_text
 from slipstream_app.setting import CONTEXT, Setting, Value
 from slipstream_app.strings import mark, shown
 from slipstream_app.theme import S, Theme
@@ -76,13 +77,19 @@ def _spin_box(row: Setting) -> Editor:
     box = QSpinBox()
     box.setRange(row.low, row.high)
     box.setSingleStep(row.step)
-    box.setSuffix(f" {shown(CONTEXT, row.unit)}" if row.unit else "")
+    box.setSuffix(_suffix(row.unit))
     box.setSpecialValueText(shown(CONTEXT, row.lowest) if row.lowest else "")
     box.setKeyboardTracking(False)
     box.setGroupSeparatorShown(row.high > 100_000)
     editor = Editor(row.key, box, lambda value: box.setValue(int(value)))
     box.valueChanged.connect(lambda value: editor.edited.emit(row.key, value))
     return editor
+
+
+def _suffix(unit: str) -> str:
+    if unit == "%":
+        return percent_text("")
+    return GAP + shown(CONTEXT, unit) if unit else ""
 
 
 def _line(row: Setting, theme: Theme) -> Editor:

@@ -28,7 +28,7 @@ class SpeedPopover(QDialog):
         self.cause = wrapped(theme)
         self.rounds = Figure(theme, self.tr("rounds"), "88888")
         self.per_round = Figure(theme, self.tr("tokens per round"), "88.88")
-        self.share = Figure(theme, self.tr("of drafts accepted"), "100 %")
+        self.share = Figure(theme, self.tr("of drafts accepted"), share_text(1))
         figures = QHBoxLayout()
         figures.setSpacing(L)
         for figure in (self.rounds, self.per_round, self.share):

@@ -6,21 +6,17 @@ from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from slipstream.types import Mode
 from slipstream_app.messages import Json
-from slipstream_app.numbers import count_text, number_text
+from slipstream_app.numbers import close_text, count_text, number_text
+from slipstream_app.precision import precision_text
 from slipstream_app.setting import Detail
 from slipstream_app.theme import Theme
 from slipstream_app.widgets.flow import FlowLayout
 from slipstream_app.widgets.panel import Words
+from slipstream_app.widgets.race_arm import arm_name
 
-NAMES = {
-    "dspark": "DSpark",
-    "dflash": "DFlash",
-    "mtp": "MTP",
-    "lookup": "Lookup",
-    "baseline": "Plain",
-    "auto": "Auto",
-}
+_MODES = {mode.value: mode for mode in Mode}  # as facts have them
 
 
 class StatsStrip(QWidget):
@@ -103,7 +99,9 @@ class StatsStrip(QWidget):
         if self._detail is Detail.EXPERT and timings.get("drafted"):
             out.append(
                 (
-                    self.tr("{0} of {1} drafts kept").format(timings["accepted"], timings["drafted"]),
+                    self.tr("{0} of {1} drafts kept").format(
+                        count_text(timings["accepted"]), count_text(timings["drafted"])
+                    ),
                     self.tr("Drafted tokens that became part of the answer, of all that were drafted"),
                 )
             )
@@ -120,19 +118,20 @@ class StatsStrip(QWidget):
         mode = str(self._facts.get("mode", "auto"))
         drafters: list[str] = list(self._facts.get("drafters", ()))
         if mode == "auto":
-            return NAMES.get(drafters[0], drafters[0]) if drafters else NAMES["lookup"]
-        return NAMES.get(mode, mode)
+            mode = drafters[0] if drafters else Mode.LOOKUP.value
+        return arm_name(_MODES[mode]) if mode in _MODES else mode
 
     def line(self) -> str:
         """As it is copied: the figures, and what they were measured on."""
         facts = self._facts
         options: Json = facts.get("options") or {}
-        made_by = [str(facts.get("model", "")), str(facts.get("quantisation", "")), str(facts.get("dtype", ""))]
+        packed = str(facts.get("quantisation", ""))
+        made_by = [str(facts.get("model", "")), precision_text(packed), str(facts.get("dtype", ""))]
         tail = [
             chip(),
             *(word for word in made_by if word and word != "none"),
-            self.tr("context {0}").format(facts.get("timings", {}).get("prompt_tokens", 0)),
-            self.tr("temperature {0}").format(options.get("temperature", 0)),
+            self.tr("context {0}").format(count_text(facts.get("timings", {}).get("prompt_tokens", 0))),
+            self.tr("temperature {0}").format(close_text(options.get("temperature", 0))),
             self.tr("seed {0}").format(options.get("seed", 0)),
         ]
         return " | ".join([*(text for text, _ in self.figures()), *tail])

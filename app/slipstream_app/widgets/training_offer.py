@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
 from slipstream_app.models.training_forecast import AMOUNTS, USUAL, Forecast
-from slipstream_app.numbers import count_text, number_text, size_text, span_text
+from slipstream_app.numbers import GAP, count_text, number_text, size_text, span_text
 from slipstream_app.theme import L, S, Theme
 from slipstream_app.widgets.panel import Figure, Panel, Words, button, wrapped
 
@@ -86,7 +86,7 @@ class TrainingOffer(Panel):
         made = found.estimate
         self._show_memory(found)
         self.time.set(span_text(found.seconds))
-        self.energy.set(f"{number_text(made.watt_hours, 0)} Wh")
+        self.energy.set(f"{number_text(made.watt_hours, 0)}{GAP}Wh")
         self.per_round.set(number_text(made.per_round, 2))
         self.gain.set(f"{number_text(made.gain, 2)}×")
         if made.is_worth_it:

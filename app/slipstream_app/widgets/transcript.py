@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -17,6 +16,7 @@ from slipstream_app.theme import L, M, Theme
 from slipstream_app.widgets.message import MessageWidget
 from slipstream_app.widgets.shown import Shown
 from slipstream_app.widgets.text_column import column_width
+from slipstream_app.widgets.transcript_row import Row, guess
 
 MAX_LIVE = 60  # message widgets
 FOLLOW_PX = 48  # so near the end, the view follows it
@@ -24,15 +24,6 @@ FRAME_MS = 40  # between two repaints of a running answer
 BEHIND_MS = 10  # between two frames while there is more to show
 SLICE_S = 0.008  # of building messages, between two looks at events
 THIN_MS = 1000  # of calm, after which long answers let go of what is far from the view
-
-
-@dataclass(slots=True)
-class Row:
-    shown: Shown
-    height: int
-    y: int = 0
-    widget: MessageWidget | None = None
-    is_built: bool = False
 
 
 class Transcript(QScrollArea):
@@ -87,14 +78,14 @@ class Transcript(QScrollArea):
         for one in shown:
             row = before.get(one.message.id)
             if row is None:
-                row = Row(one, self._estimate(one))
+                row = Row(one, guess(self._theme, one, self.text_width))
             else:
                 self._update(row, one)
             rows.append(row)
         kept = {row.shown.message.id for row in rows}
         for identity, row in before.items():
             if identity not in kept:
-                self._drop(row)
+                row.drop()
         self._rows = rows
         self._by_id = {row.shown.message.id: row for row in rows}
         self._place()  # which asks for what is near to be made, a little at a time
@@ -107,12 +98,12 @@ class Transcript(QScrollArea):
         row = self._by_id.get(shown.message.id)
         if row is not None:
             self._update(row, shown)
-            self._fit(row)
+            row.fit(self.text_width)
             self._place()
 
     def _update(self, row: Row, shown: Shown) -> None:
         if shown.message.state is State.RUNNING and row.shown.message.state is not State.RUNNING:
-            self._drop(row)  # it goes on, and is written anew from its beginning
+            row.drop()  # it goes on, and is written anew from its beginning
         row.shown = shown
         if row.widget is not None:
             row.widget.set_shown(shown)
@@ -147,7 +138,7 @@ class Transcript(QScrollArea):
         row.shown = shown
         if row.widget is not None:
             row.is_built = row.widget.finish_reply(shown, split(shown.message.text))
-            self._fit(row)
+            row.fit(self.text_width)
         self._place()
 
     @Slot()
@@ -159,7 +150,7 @@ class Transcript(QScrollArea):
             if row is not None and row.widget is not None and reply is not None:
                 if not row.widget.show_reply(reply, began + SLICE_S):
                     behind.add(identity)
-                self._fit(row)
+                row.fit(self.text_width)
         self._running = behind
         self._place()
         # A tail that is dear to lay out is laid out less often: at most a quarter of the time goes there.
@@ -173,16 +164,6 @@ class Transcript(QScrollArea):
     @property
     def text_width(self) -> int:
         return column_width(self._theme, self.width())
-
-    def _estimate(self, shown: Shown) -> int:
-        text = shown.message.text
-        per_line = max(20, self.text_width // self._theme.px(8))
-        lines = sum(1 + len(line) // per_line for line in text.split("\n"))
-        return self._theme.px(80) + lines * self._theme.px(20)
-
-    def _fit(self, row: Row) -> None:
-        if row.widget is not None:
-            row.height = row.widget.fit(self.text_width)
 
     def _place(self) -> None:
         """Put everything where it belongs. What is read stays where it is on the screen."""
@@ -215,25 +196,25 @@ class Transcript(QScrollArea):
         top = self.verticalScrollBar().value()
         return next((row for row in self._rows if row.y + row.height > top), None)
 
+    @property
+    def _soon(self) -> tuple[int, int]:
+        """What can be seen soon begins and ends there: the view, and as much above and below it."""
+        top, height = self.verticalScrollBar().value(), self.viewport().height()
+        return top - height, top + 2 * height
+
     def _near(self) -> list[Row]:
         """Rows that should be widgets, nearest to the view first."""
-        top = self.verticalScrollBar().value()
-        height = self.viewport().height()
-        middle = top + height / 2
+        top, bottom = self._soon
+        middle = (top + bottom) / 2
 
         def distance(row: Row) -> float:
             return max(row.y - middle, middle - row.y - row.height, 0)
 
-        near = [row for row in self._rows if row.y < top + 2 * height and row.y + row.height > top - height]
+        near = [row for row in self._rows if row.y < bottom and row.y + row.height > top]
         return sorted(near, key=distance)[:MAX_LIVE]
 
-    def _is_whole(self, row: Row) -> bool:
-        """As far as it can be seen soon."""
-        top, height = self.verticalScrollBar().value() - row.y, self.viewport().height()
-        return row.is_built and (row.widget is None or not row.widget.wants(top - height, top + 2 * height))
-
     def _want_build(self) -> None:
-        if any(not self._is_whole(row) for row in self._near()):
+        if not all(row.is_whole(*self._soon) for row in self._near()):
             self._build_timer.start()
         self._thin_timer.start(THIN_MS)
 
@@ -242,15 +223,14 @@ class Transcript(QScrollArea):
         """Make widgets of what is near, for a few milliseconds; go on later with what is left."""
         until = time.monotonic() + SLICE_S
         has_changed = False
-        height = self.viewport().height()
         for row in self._near():
-            if self._is_whole(row):
+            top, bottom = self._soon
+            if row.is_whole(top, bottom):
                 continue
             if row.widget is None:
                 row.widget = self._make(row.shown)
-            top = self.verticalScrollBar().value() - row.y
-            row.is_built = row.widget.build(until, top - height, top + 2 * height)
-            self._fit(row)
+            row.is_built = row.widget.build(until, top - row.y, bottom - row.y)
+            row.fit(self.text_width)
             has_changed = True
             if time.monotonic() > until:
                 break
@@ -280,13 +260,7 @@ class Transcript(QScrollArea):
         live.sort(key=lambda row: abs(row.y + row.height / 2 - middle))
         for row in live[MAX_LIVE:]:
             if row.shown.message.state is not State.RUNNING:
-                self._drop(row)
-
-    def _drop(self, row: Row) -> None:
-        if row.widget is not None:
-            row.widget.hide()
-            row.widget.deleteLater()
-            row.widget, row.is_built = None, False
+                row.drop()
 
     # The view.
 
@@ -334,7 +308,7 @@ class Transcript(QScrollArea):
         widget = self.sender()
         for row in self._rows:
             if row.widget is widget:
-                self._fit(row)
+                row.fit(self.text_width)
         self._follows = False  # what was opened is to be read
         self._place()
 
@@ -399,7 +373,6 @@ class Transcript(QScrollArea):
         self._fitted = self.text_width
         for row in self._rows:
             if row.widget is None:
-                row.height = self._estimate(row.shown)
-            else:
-                self._fit(row)
+                row.height = guess(self._theme, row.shown, self.text_width)
+            row.fit(self.text_width)
         self._place()

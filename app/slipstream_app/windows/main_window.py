@@ -129,7 +129,6 @@ class MainWindow(QMainWindow):
         if before is not None and before is not screen:
             before.left()
         self._current = name
-        self._app.theme.restyling.hurry(screen)
         self.stack.setCurrentWidget(screen)
         self.sidebar.show_as_current("" if place is ONBOARDING else name)
         if place is not ONBOARDING:

@@ -13,6 +13,7 @@ from slipstream.types import ModelInfo
 from slipstream_app.icons import icon
 from slipstream_app.models.memory import weights_bytes
 from slipstream_app.numbers import count_text, size_text
+from slipstream_app.precision import precision_text
 from slipstream_app.shortcuts import BY_ID
 from slipstream_app.theme import M, S, Theme
 from slipstream_app.widgets.load_bar import LoadBar
@@ -96,7 +97,7 @@ class Toolbar(QFrame):
             self.tr("Loaded: {0}").format(size_text(size)) if size else "",
             self.tr("{0} tokens of context").format(count_text(info.context)),
             info.dtype,
-            "" if info.quantisation == "none" else info.quantisation,
+            "" if info.quantisation == "none" else precision_text(info.quantisation),
         )
         return " · ".join(fact for fact in facts if fact)
 

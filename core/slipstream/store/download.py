@@ -6,7 +6,6 @@ import errno
 import fcntl
 import logging
 import os
-import shutil
 import threading
 import time
 from collections import deque
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from slipstream.errors import DamagedDownload, DiskFull, DownloadFailed, FormatRefused, RateLimited, Unreachable
 from slipstream.store import files as model_files
-from slipstream.store import hub, preferences, room
+from slipstream.store import hub, room
 from slipstream.store.download_state import (
     FOR_PEOPLE,
     Failed,
@@ -34,7 +33,6 @@ from slipstream.store.download_state import (
 from slipstream.store.hub import NotThere, Remote, RemoteFile
 from slipstream.store.hub_cache import Manifest, Repository, root
 from slipstream.store.incoming import Incoming
-from slipstream.store.sizes import words
 
 if TYPE_CHECKING:
     import httpx2
@@ -47,7 +45,6 @@ T = TypeVar("T")
 _promised: list[Download] = []
 _promising = threading.Lock()
 
-SPARE = 1.1  # room that must be free, as a multiple of what is still to come
 FIRST = ("config.json", "tokenizer_config.json", "tokenizer.json")  # they say whether the rest can be used
 _SPEED_WINDOW_S = 5.0
 _TICK_S = 0.1
@@ -124,7 +121,8 @@ class Download:
         self._files, self._commit = manifest.files, manifest.commit
         self._done = {file.name: self._repository.done(file) for file in manifest.files}
         with _promising:
-            self._check_room(manifest, sum(other.to_come for other in _promised if other.repo != self.repo))
+            promised = sum(other.to_come for other in _promised if other.repo != self.repo)
+            room.check(self.repo, self.to_come, promised)
             _promised.append(self)
         self._repository.note(manifest)
         first = [file for file in manifest.files if file.name in FIRST]
@@ -154,32 +152,6 @@ class Download:
         """Bytes that are not on the disk yet."""
         with self._lock:
             return sum(file.size - self._done[file.name] for file in self._files)
-
-    def _check_room(self, manifest: Manifest, promised: int) -> None:
-        """`promised`: bytes that are for downloads under way."""
-        missing = self.to_come
-        place = root()
-        while not place.exists():
-            place = place.parent
-        free = max(0, shutil.disk_usage(place).free - int(promised * SPARE))
-        if missing * SPARE > free:
-            raise DiskFull(
-                f"{self.repo} needs {words(missing * SPARE)} on the disk and {words(free)} are free; "
-                f"free some space, or keep the cache elsewhere by setting HF_HOME (now {root().parent})",
-                needed=int(missing * SPARE),
-                free=free,
-                folder=str(root()),
-            )
-        limit = preferences.read().models_limit
-        if missing and limit is not None and missing + (used := room.taken().bytes + promised) > limit:
-            raise DiskFull(
-                f"{self.repo} needs {words(missing)}; with what is here and on its way models would take "
-                f"{words(missing + used)}, and the limit in Settings › Models is {words(limit)}; make room there, "
-                "or raise the limit",
-                needed=missing,
-                free=max(0, limit - used),
-                folder=str(root()),
-            )
 
     def _check_code(self, first: Iterable[RemoteFile]) -> None:
         if self._code:

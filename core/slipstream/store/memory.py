@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from slipstream.errors import WontFit
 from slipstream.store import shape
@@ -26,6 +26,8 @@ VERIFY_ROWS = 17
 _LEAST_WORKING = 32 * 2**20  # what any pass leaves about
 _FUSED_HEADS = (64, 80, 128)  # head sizes for which MLX's GPU attention needs no matrix of scores
 
+Kind = Literal["GPU working set", "GPU memory", "free memory", "memory of this container", "memory of this machine"]
+
 
 class Verdict(StrEnum):
     FITS = "fits"
@@ -38,7 +40,7 @@ class Limit:
     """What this machine can give a model, in bytes."""
 
     bytes: int
-    kind: str  # "GPU working set", "GPU memory", "free memory" or "memory of this container"
+    kind: Kind
     machine: int  # physical memory, for people
     on_gpu: bool
     packs_drafters: bool = False  # to 4 bits when they are loaded: on Metal
@@ -207,14 +209,14 @@ def headroom(against: Limit) -> int:
     return free + mx.get_cache_memory()
 
 
-def _system_memory() -> tuple[int, int, str]:
+def _system_memory() -> tuple[int, int, Kind]:
     if sys.platform == "linux":
         return _linux_memory()
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return total, total, "memory of this machine"  # MLX on a Mac's CPU, which nobody runs for long
 
 
-def _linux_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> tuple[int, int, str]:
+def _linux_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> tuple[int, int, Kind]:
     """Physical memory, what is free, and the name of what limits it: a container's own limit where that is less."""
     table = {
         line.split(":")[0]: int(line.split()[1]) * 1024
@@ -222,7 +224,8 @@ def _linux_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgro
         if line.endswith(" kB")
     }
     total, free = table["MemTotal"], table["MemAvailable"]
-    best, kind = free, "free memory"
+    best = free
+    kind: Kind = "free memory"
     for most, used, reclaimable in _cgroup_limits(proc, cgroups):
         left = most - used + reclaimable
         if most < total and left < best:

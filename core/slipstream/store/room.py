@@ -1,18 +1,26 @@
-"""How much disk models take that this program fetched or converted, and which of them could go. Deletes nothing."""
+"""How much disk models take that this program fetched or converted, what else fits, and which of them could go.
+
+Deletes nothing.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from slipstream.store import local, removal
-from slipstream.store.hub_cache import repositories
+from slipstream.errors import DiskFull
+from slipstream.store import local, preferences, removal
+from slipstream.store.hub_cache import repositories, root
 from slipstream.store.local import LocalModel, Partial, Place
 from slipstream.store.paths import cache_dir
+from slipstream.store.sizes import words
+
+SPARE = 1.1  # room that must be free, as a multiple of what is still to come
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,32 @@ def taken() -> Taken:
     """Looks at every file's length; some milliseconds for a hundred models."""
     blobs = (repository.folder / "blobs" for repository in repositories())
     return Taken(sum(_length(folder) for folder in blobs), _length(_conversions()))
+
+
+def check(repo: str, missing: int, promised: int) -> None:
+    """Whether so many bytes of a download may come, beside those `promised` to others under way. Raises DiskFull."""
+    place = root()
+    while not place.exists():
+        place = place.parent
+    free = max(0, shutil.disk_usage(place).free - int(promised * SPARE))
+    if missing * SPARE > free:
+        raise DiskFull(
+            f"{repo} needs {words(missing * SPARE)} on the disk and {words(free)} are free; "
+            f"free some space, or keep the cache elsewhere by setting HF_HOME (now {root().parent})",
+            needed=int(missing * SPARE),
+            free=free,
+            folder=str(root()),
+        )
+    limit = preferences.read().models_limit
+    if missing and limit is not None and missing + (used := taken().bytes + promised) > limit:
+        raise DiskFull(
+            f"{repo} needs {words(missing)}; with what is here and on its way models would take "
+            f"{words(missing + used)}, and the limit in Settings › Models is {words(limit)}; make room there, "
+            "or raise the limit",
+            needed=missing,
+            free=max(0, limit - used),
+            folder=str(root()),
+        )
 
 
 def could_go() -> list[Leaving]:
