@@ -21,6 +21,7 @@ from slipstream.engine.share import Share
 from slipstream.errors import SlipstreamError
 from slipstream.events import Choice, Margin, Round
 from slipstream.models.cache import TargetCache
+from slipstream.models.fused import Graphs
 from slipstream.models.host import floats, ints
 from slipstream.models.target import Forward, Target
 from slipstream.types import Options
@@ -86,11 +87,13 @@ class Part:
 def decode_round(target: Target, rows: Sequence[Decoding], share: Share | None = None) -> list[Step | SlipstreamError]:
     """The round: of one request, or of several that share the target's forward and the one wait for the device.
 
+    A round in which a graph had to be made says nothing of what later ones take, so nothing is learned of its time.
+
     `share`: how several divide the work; None for one alone. What a request could not do, such as follow its grammar,
     comes in the place of its step.
     """
     assert (share is None) == (len(rows) == 1)
-    began = time.perf_counter()
+    began, graphs = time.perf_counter(), Graphs.made
     parts = [Part(row) for row in rows]
     going = parts
 
@@ -122,8 +125,8 @@ def decode_round(target: Target, rows: Sequence[Decoding], share: Share | None =
         part.forward = forward
     each(lambda part: part.row.decide(part))
     mx.eval([[*part.decision.arrays, *part.drafts] for part in going])  # the round's one wait for the device
-    milliseconds = 1000 * (time.perf_counter() - began)
-    if share is not None:
+    milliseconds = 1000 * (time.perf_counter() - began) if Graphs.made == graphs else None
+    if share is not None and milliseconds is not None:
         share.learn(len(going), sum(len(part.proposal) for part in going), len(asked), milliseconds)
     observe([part.row.keep(part, milliseconds if share is None else None) for part in going])
     mx.async_eval([part.row.contexts for part in going])  # while Python gets on with the next round

@@ -164,7 +164,10 @@ class TargetCache:
     def buffers(self, rows: int) -> list[tuple[mx.array, mx.array]]:
         """Each layer's keys and values with room for `rows` more, for a kernel to write. Needs `is_in_place`."""
         self._pending.settle()
-        return [layer.buffers(rows) for layer in self.layers]
+        made = self._pending.buffers
+        if made is None or made[0][0].shape[2] < self.length + rows:
+            made = self._pending.buffers = [layer.buffers(rows) for layer in self.layers]
+        return made
 
     def like_buffers(self, rows: int) -> list[tuple[mx.array, mx.array]]:
         """The same in shape and type alone: nothing is copied."""

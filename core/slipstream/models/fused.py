@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 from weakref import WeakMethod
 
 import mlx.core as mx
 import mlx.nn as nn
+import numpy as np
 from mlx_lm.models import llama, qwen2, qwen3
 
 from slipstream.models import few_rows
@@ -25,7 +25,7 @@ from slipstream.models.joined import Part
 TOKENS = 512  # of all rows together: beyond it a forward is no longer short
 ROWS = 32  # whose caches one kernel takes
 KEYS = few_rows.KEYS
-STEP = 4  # what the tokens of several rows are filled up to a multiple of
+STEP, WIDE, WIDE_STEP = 4, 16, 8  # tokens of several rows are filled up to a multiple of the first, or of the last
 GRAPHS = 400  # shapes that are kept, of a few hundred kilobytes each
 
 Call = Callable[[mx.array], mx.array]
@@ -67,6 +67,8 @@ class FusedLayer:
 class Graphs:
     """Functions that MLX keeps as graphs: one for each of the shapes that they are called with."""
 
+    made = 0  # by all of them: a round in which one was made took longer than later ones will
+
     def __init__(self) -> None:
         self._kept: dict[Hashable, Callable[..., list[mx.array]]] = {}
         self._shapes: set[Hashable] = set()
@@ -83,6 +85,7 @@ class Graphs:
                 self._kept.clear()
                 self._shapes.clear()
             self._shapes.add((first, shapes))
+            Graphs.made += 1
         if first not in self._kept:
             self._kept[first] = mx.compile(_with(first, WeakMethod(function)))
         return self._kept[first]
@@ -207,7 +210,7 @@ class Fused:
             sum(widths) <= TOKENS
             and len(widths) <= ROWS
             and all(
-                cache.is_in_place and 0 < cache.length <= KEYS - width - STEP
+                cache.is_in_place and 0 < cache.length <= KEYS - width - WIDE_STEP
                 for cache, width in zip(caches, widths, strict=True)
             )
         )
@@ -222,7 +225,7 @@ class Fused:
         count = sum(widths)
         padded = list(widths)
         if len(widths) > 1:  # rows of all widths together: fewer kinds of graph
-            padded[-1] += -count % STEP
+            padded[-1] += -count % (STEP if count <= WIDE else WIDE_STEP)
             tokens = mx.concatenate([tokens, mx.zeros((sum(padded) - count,), tokens.dtype)])
         at = places([cache.length for cache in caches], padded)
         arrays = [cache.buffers(width) for cache, width in zip(caches, padded, strict=True)]
@@ -262,17 +265,11 @@ def _joint(part: Any) -> Any:
 
 def places(lengths: Sequence[int], widths: Sequence[int], *, causal: bool = True) -> mx.array:
     """What `attend` is told of the tokens behind caches of these lengths: [4, tokens]."""
-    each = [(row, at) for row, width in enumerate(widths) for at in range(width)]
-    first = list(accumulate(widths, initial=0))
-    return mx.array(
-        [
-            [row for row, _ in each],
-            [lengths[row] + at for row, at in each],
-            [first[row] for row, _ in each],
-            [lengths[row] + (at + 1 if causal else widths[row]) for row, at in each],
-        ],
-        dtype=mx.int32,
-    )
+    rows = np.repeat(np.arange(len(widths)), widths)
+    held, first = np.array(lengths)[rows], (np.cumsum(widths) - widths)[rows]
+    own = np.arange(len(rows)) - first
+    seen = held + (own + 1 if causal else np.array(widths)[rows])
+    return mx.array(np.stack([rows, held + own, first, seen]).astype(np.int32))
 
 
 def turning(rope: Any, size: int) -> mx.array | None:

@@ -71,7 +71,8 @@ __device__ inline void weights_of(const unsigned (&words)[WORDS], int step, unsi
 }
 
 #ifndef ON_CPU
-__device__ inline void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], const __nv_bfloat16*) {
+__device__ inline void multiply(
+    float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], const __nv_bfloat16*) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
@@ -79,7 +80,8 @@ __device__ inline void multiply(float (&sums)[4], const unsigned (&a)[4], const 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-__device__ inline void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], const __half*) {
+__device__ inline void multiply(
+    float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], const __half*) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"

@@ -18,12 +18,16 @@ LEAST = 512  # rows of arrays of our own, which double when they are full: each 
 
 
 class Pending:
-    """What the last pass that wrote into caches returned: once it is evaluated, they are written."""
+    """What the last pass that wrote into caches returned: once it is evaluated, they are written.
 
-    __slots__ = ("result",)
+    `buffers`: of all layers, as long as nobody else was handed any of them.
+    """
+
+    __slots__ = ("buffers", "result")
 
     def __init__(self) -> None:
         self.result: mx.array | None = None
+        self.buffers: list[tuple[mx.array, mx.array]] | None = None
 
     def settle(self) -> None:
         if self.result is not None:
@@ -48,8 +52,12 @@ class InPlaceCache(mlx_caches.KVCache):
 
     def _given(self, array: mx.array | None) -> Any:
         self.pending.settle()
-        self._own = False
+        self._is_shared()
         return array
+
+    def _is_shared(self) -> None:
+        self._own = False
+        self.pending.buffers = None
 
     @property
     def keys(self) -> Any:
@@ -57,7 +65,8 @@ class InPlaceCache(mlx_caches.KVCache):
 
     @keys.setter
     def keys(self, keys: mx.array | None) -> None:
-        self._keys, self._own = keys, False
+        self._keys = keys
+        self._is_shared()
 
     @property
     def values(self) -> Any:
@@ -65,7 +74,8 @@ class InPlaceCache(mlx_caches.KVCache):
 
     @values.setter
     def values(self, values: mx.array | None) -> None:
-        self._values, self._own = values, False
+        self._values = values
+        self._is_shared()
 
     def buffers(self, rows: int) -> tuple[mx.array, mx.array]:
         """Keys and values of its own, with room for `rows` more, to be written into."""

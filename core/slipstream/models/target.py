@@ -378,7 +378,7 @@ def _parted(logits: mx.array, taps: Mapping[int, mx.array], widths: Sequence[int
 
 
 def _apart(logits: mx.array, expected: mx.array) -> float:
-    """How far logits [tokens, vocabulary] are from others, root mean square, beside how far those are from their mean."""
+    """How far logits [tokens, vocabulary] are from others, in units of those (root mean square, without their mean)."""
     around = expected - mx.mean(expected, axis=-1, keepdims=True)
     return number(mx.sqrt(mx.mean(mx.square(logits - expected)) / mx.maximum(mx.mean(mx.square(around)), 1e-6)))
 
