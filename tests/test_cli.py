@@ -524,13 +524,16 @@ def test_calibrate_measures_once_and_shows_it_again(run: Run, tmp_path: Path, mo
     assert code == 0
     measured = json.loads(out)
     assert measured.pop("measured_in_s") > 0
+    assert measured.pop("disturbed_by") == "busy (load 9.0)"
     assert measured["target"]["128"]["1"] > 0
     assert measured["drafters"]["dspark"]["128"]["7"] > 0
     code, out, _ = run("calibrate", *model, "--show", "--json")
     assert code == 0
     shown = json.loads(out)
     assert {**shown, "at_s": 0} == {**measured, "at_s": 0}
-    assert "DSpark drafts" in run("calibrate", *model, "--show")[1]
+    out = run("calibrate", *model, "--show")[1]
+    assert "DSpark drafts" in out and "Unsure" not in out
+    assert "Unsure: this machine was busy (load 9.0), and auto starts" in run("calibrate", *model, "--force")[1]
 
 
 def test_what_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
