@@ -20,8 +20,9 @@ import mlx.core as mx  # before the command line can load another BLAS into this
 import pytest
 
 from slipstream import cli
-from slipstream.commands.options import add_batch, add_pair, open_pair
-from slipstream.commands.output import check_file, write_file
+from slipstream.commands.options import add_batch, add_pair, add_sampling, open_pair, options
+from slipstream.commands.output import check_file, console, write_file
+from slipstream.commands.race import chosen_words
 from slipstream.errors import InvalidRequest
 from slipstream.store.reuse import CacheDesk
 from slipstream.types import CacheLimits, Mode
@@ -221,25 +222,26 @@ def refused(code: int, out: str, err: str, words: str = "") -> None:
         (("--prompt", "\udcff"), "the prompt is no valid text; send it as UTF-8"),
         (("--prompt", "  "), "the prompt is empty"),
         (("--prompt", "x" * 4001), "prompt is too long: 4001 tokens > 4000 maximum"),
-        (("--temperature", "nan"), "temperature must be a number from 0 to 100"),
-        (("--temperature", "-1"), "temperature"),
-        (("--top-p", "1.5"), "top_p"),
-        (("--min-p", "nan"), "min_p"),
-        (("--repetition-penalty", "0"), "repetition_penalty"),
-        (("--presence-penalty", "inf"), "presence_penalty"),
-        (("--top-k", "-1"), "top_k"),
-        (("--max-tokens", "0"), "max_tokens must be from 1 to 2**31"),
-        (("--max-tokens", "9" * 30), "max_tokens must be from 1 to 2**31"),
-        (("--max-draft", "-1"), "max_draft"),
+        (("--temperature", "nan"), "--temperature must be a number from 0 to 100"),
+        (("--temperature", "-1"), "--temperature must be"),
+        (("--top-p", "1.5"), "--top-p must be"),
+        (("--min-p", "nan"), "--min-p must be"),
+        (("--repetition-penalty", "0"), "--repetition-penalty must be"),
+        (("--presence-penalty", "inf"), "--presence-penalty must be"),
+        (("--top-k", "-1"), "--top-k must be"),
+        (("--max-tokens", "0"), "--max-tokens must be from 1 to 2**31"),
+        (("--max-tokens", "9" * 30), "--max-tokens must be from 1 to 2**31"),
+        (("--max-draft", "-1"), "--max-draft must be auto or a whole number from 0 to 64"),
         (("--max-draft", "many"), "--max-draft must be auto"),
-        (("--seed", "-1"), "seed"),
-        (("--logprobs", "21"), "logprobs"),
+        (("--seed", "-1"), "--seed must be"),
+        (("--logprobs", "21"), "--logprobs must be"),
         (("--logit-bias", "a=b"), "--logit-bias must be ID=BIAS"),
         (("--logit-bias", "5=nan"), "finite"),
         (("--logit-bias", "5=1", "--logit-bias", "5=2"), "--logit-bias names token 5 twice"),
-        (("--logit-bias=-5=1",), "logit_bias"),
+        (("--logit-bias=-5=1",), "--logit-bias must be"),
         (("--logit-bias", "100000=1"), "logit_bias names token 100000"),
-        (("--stop", ""), "stop"),
+        (("--stop", ""), "--stop must be made of non-empty strings"),
+        (("--stop-id", "-4"), "--stop-id must be made of token ids"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments: tuple[str, ...], words: str, run: Run) -> None:
@@ -373,6 +375,38 @@ def test_version_and_help(run: Run) -> None:
     assert "generate" in out
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["generate", "race", "serve", "models", "train", "calibrate", "benchmark", "roofline", "verify", "claude"],
+)
+def test_help_says_what_a_command_does_within_80_columns(
+    command: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = run(command, "--help")
+    usage, said, *_ = out.split("\n\n")
+    assert code == 0 and usage.startswith(f"usage: slipstream {command}")
+    assert said[0].isupper() and said.endswith(".")
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(("sampling", "said"), [((), "greedy, 64 tokens"), (("--temperature", "0.7"), "seed ")])
+def test_a_race_names_the_seed_that_it_ran_with(sampling: tuple[str, ...], said: str) -> None:
+    parser = argparse.ArgumentParser()
+    add_sampling(parser, max_tokens=64)
+    chosen = options(parser.parse_args(sampling))
+    words = chosen_words(chosen, 3)
+    assert said in words and words.endswith("64 tokens, 3 trials") and "None" not in words
+    assert not sampling or f"temperature 0.7, seed {chosen.seed}, " in words
+
+
+def test_what_goes_to_a_program_is_not_folded(capsys: pytest.CaptureFixture[str]) -> None:
+    console().print("a word " * 30)
+    console(stderr=True).print("a word " * 30)
+    out, err = capsys.readouterr()
+    assert out.count("\n") == err.count("\n") == 1
+
+
 def process(root: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*COMMAND, *arguments],
@@ -484,21 +518,22 @@ def test_calibrate_measures_once_and_shows_it_again(run: Run, tmp_path: Path, mo
     assert code == 2
     assert "busy (load 9.0)" in error
     assert "--force" in error
-    assert run("calibrate", *model, "--show")[:2] == (
-        1,
-        "nothing was measured on this machine; run: slipstream calibrate\n",
-    )
+    nothing = "nothing was measured on this machine; run: slipstream calibrate\n"
+    assert run("calibrate", *model, "--show", "--json") == (1, "", nothing)
     code, out, _ = run("calibrate", *model, "--force", "--json")
     assert code == 0
     measured = json.loads(out)
     assert measured.pop("measured_in_s") > 0
+    assert measured.pop("disturbed_by") == "busy (load 9.0)"
     assert measured["target"]["128"]["1"] > 0
     assert measured["drafters"]["dspark"]["128"]["7"] > 0
     code, out, _ = run("calibrate", *model, "--show", "--json")
     assert code == 0
     shown = json.loads(out)
     assert {**shown, "at_s": 0} == {**measured, "at_s": 0}
-    assert "DSpark drafts" in run("calibrate", *model, "--show")[1]
+    out = run("calibrate", *model, "--show")[1]
+    assert "DSpark drafts" in out and "Unsure" not in out
+    assert "Unsure: this machine was busy (load 9.0), and auto starts" in run("calibrate", *model, "--force")[1]
 
 
 def test_what_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

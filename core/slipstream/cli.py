@@ -116,6 +116,9 @@ def _parser() -> argparse.ArgumentParser:
     for command in (generate, race, serve, models, train, calibrate, benchmark, roofline, verify, doctor):
         command.add_parser(commands)
     agents.add_parsers(commands)
+    for listed in commands._choices_actions:
+        if listed.help and not (command := commands.choices[listed.dest]).description:
+            command.description = f"{listed.help[0].upper()}{listed.help[1:]}."
     return parser
 
 

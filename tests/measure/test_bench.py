@@ -74,7 +74,9 @@ def test_a_benchmark_of_a_tiny_pair(tmp_path: Path, capsys: pytest.CaptureFixtur
         ]
     )
     assert code == 0
-    assert "DSpark" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "DSpark" in out
+    assert " 1/44 " in out and "44/44 " in out  # each said once: none is missing from the number of all
     said = json.loads(full.read_text())
     cells = [(cell["streams"], cell["context"], cell["verdict"]) for cell in said["cells"]]
     assert cells == [(streams, context, "identical") for context in (0, 400) for streams in (1, 2)]
@@ -174,8 +176,8 @@ def test_a_ceiling_is_bandwidth_over_what_a_token_reads() -> None:
     assert "100.0 GB a second" in told[0]
     assert told[2].endswith("one forward at a time makes 50.0 (50% of it).")
     assert told[3].endswith("makes 25.0 (50% of it).")
-    assert told[4] == "DSpark made 150.0 tokens a second: 1.50× above the ceiling."
-    assert told[5] == "plain made 50.0 tokens a second: 50% of the ceiling."
+    assert told[4] == "DSpark made 150.0 tokens a second: 1.50× the ceiling of plain decoding."
+    assert told[5] == "plain made 50.0 tokens a second: 50% of the ceiling of plain decoding."
 
 
 def test_a_roofline_says_where_it_did_not_measure() -> None:

@@ -277,6 +277,16 @@ def test_wrong_values_are_400_naming_the_path(served: Served, wrong: dict[str, A
 
 
 @pytest.mark.parametrize(
+    ("mode", "shown"),
+    [("warp", "'warp'"), ("a secret of two words", "a string"), ("x" * 25, "a string"), (7, "7"), ([], "a list")],
+)
+def test_a_word_that_is_none_of_the_choice_is_shown_and_no_text_is(served: Served, mode: object, shown: str) -> None:
+    response = post(served.url, "/v1/chat/completions", chat_body() | {"slipstream": {"mode": mode}})
+    assert response.status_code == 400
+    assert response.json()["error"]["message"].endswith(f"'lookup' or 'baseline', not {shown}")
+
+
+@pytest.mark.parametrize(
     "body",
     [
         b"",

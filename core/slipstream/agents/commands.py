@@ -135,7 +135,7 @@ def _run_launcher(args: argparse.Namespace) -> int:
     launcher = LAUNCHERS[args.program]
     parser = argparse.ArgumentParser(
         prog=f"slipstream {args.program}",
-        usage="%(prog)s [--url URL] [--key K] [--model NAME] [--context N] [--] [arguments of the client ...]",
+        usage="%(prog)s [--url URL] [--key K] [--model NAME] [--context N]\n       [--] [arguments of the client ...]",
         description=f"Starts {launcher.TITLE} with this server and changes no file. Everything else goes to it.",
         allow_abbrev=False,
         add_help=False,

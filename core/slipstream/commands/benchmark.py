@@ -11,8 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from slipstream.commands import output
 from slipstream.commands.options import add_pair, add_sampling, comparing, serving
-from slipstream.commands.output import check_file, write_file
 from slipstream.commands.race import arms_of, check_arms, every_arm, own_questions
 from slipstream.events import Done, Event
 from slipstream.measure import bench, report
@@ -45,13 +45,13 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 0: identical, or ties only; 1: different. What was measured before an error is told beside it."""
     chosen = comparing(args, "a benchmark")
     contexts = bench.lengths(args.contexts)
-    check_file("--markdown", args.markdown)
-    check_file("--json", args.json)
+    output.check_file("--markdown", args.markdown)
+    output.check_file("--json", args.json)
     arms = arms_of(args.modes, "--modes")
     questions = own_questions(args.prompt) or (*DEFAULT, *MORE)
     streams = bench.counts(args.streams, len(questions))
     args.max_batch = max(streams)
-    console = Console()
+    console = output.console()
     # What was read of a prompt is kept for the next run of it, in memory alone.
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     kept = CacheLimits(memory // 8, 0, str(cache_dir() / "prompts"))
@@ -68,12 +68,16 @@ def run(args: argparse.Namespace) -> int:
         for mark in stamp["marks"]:
             console.print(f"[yellow]{mark}[/]")
 
+        runs, ended = bench.runs_of(prompts, modes, streams, args.trials), 0
+
         def watch(question: Question, mode: Mode, trial: int, event: Event) -> None:
+            nonlocal ended
             if isinstance(event, Done):
+                ended += 1
                 timings = event.timings
                 which = f"trial {trial + 1}" if trial >= 0 else "warm-up"
                 console.print(
-                    f"{timings.prompt_tokens:>7,} tokens, {question.kind}, {which}, {NAMES[mode]}: "
+                    f"{ended:>3}/{runs} {timings.prompt_tokens:>7,} tokens, {question.kind}, {which}, {NAMES[mode]}: "
                     f"{timings.decode_tps:.2f} tok/s, {timings.tokens_per_round:.2f} per round",
                     style="dim",
                 )
@@ -114,9 +118,9 @@ def _tell(console: Console, cells: list[bench.Cell], stamp: dict[str, Any], args
     for mark in stamp["marks"]:
         console.print(f"[yellow]Marked[/]: {mark}.")
     if args.markdown is not None:
-        write_file(args.markdown, bench.as_markdown(cells, stamp))
+        output.write_file(args.markdown, bench.as_markdown(cells, stamp))
     if args.json is not None:
-        write_file(args.json, json.dumps(bench.as_json(cells, stamp), indent=1, ensure_ascii=False) + "\n")
+        output.write_file(args.json, json.dumps(bench.as_json(cells, stamp), indent=1, ensure_ascii=False) + "\n")
 
 
 SHOWN = ("streams", "context", "arm", "tok/s", "against plain", "verdict")  # what a terminal has room for

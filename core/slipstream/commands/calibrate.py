@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from slipstream.commands import output
 from slipstream.commands.options import add_pair, serving
-from slipstream.commands.output import print_json
 from slipstream.curves import Curves
 from slipstream.errors import SlipstreamError, Unsteady
 from slipstream.events import Done, Failed, Measured
@@ -34,30 +36,29 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0: measured, or shown; 1: there is nothing to show."""
-    if not args.force and not args.show and (state := machine.disturbance()) is not None:
+    state = None if args.show else machine.disturbance()
+    if not args.force and state is not None:
         raise Unsteady(state)  # the engine would say so too, after the load
-    console = Console()
+    console = output.console()
     if args.show and not any_kept():  # before the load, which takes a while
-        print("nothing was measured on this machine; run: slipstream calibrate")
+        print("nothing was measured on this machine; run: slipstream calibrate", file=sys.stderr)
         return 1
     with serving(args, (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
         info = engine.info
         if args.show:
             found = curves_of(info)
             if found is None:
-                print(f"{info.name} was not measured on this machine; run: slipstream calibrate")
+                print(f"{info.name} was not measured on this machine; run: slipstream calibrate", file=sys.stderr)
                 return 1
             _say(console, info, found.curves, found.at_s, as_json=args.json)
             return 0
         curves = None
         seconds = 0.0
-        bar = Progress(TextColumn("measuring"), BarColumn(), console=console, transient=True, disable=args.json)
-        with bar:
-            task = bar.add_task("measuring", total=None)
+        with output.progress() as told:
             for event in events_of(engine.inbox, Calibrate(force=args.force)):
                 match event:
                     case Measured(done, total, curves):
-                        bar.update(task, completed=done, total=total)
+                        told("what a pass costs", done, total)
                     case Done(timings=timings):
                         seconds = timings.last_token_s - timings.started_s
                     case Failed(error):
@@ -66,22 +67,33 @@ def run(args: argparse.Namespace) -> int:
                         pass
     if curves is None:
         raise SlipstreamError("nothing was measured: the model was unloaded meanwhile")
-    _say(console, info, curves, time.time(), as_json=args.json, seconds=seconds)
+    about = {"measured_in_s": round(seconds, 2), "disturbed_by": state}
+    _say(console, info, curves, time.time(), as_json=args.json, about=about)
+    if state is not None and not args.json:
+        console.print(
+            f"[yellow]Unsure[/]: this machine was {state}, and auto starts from these figures now; "
+            "when it rests, run: slipstream calibrate"
+        )
     return 0
 
 
 def _say(
-    console: Console, info: ModelInfo, curves: Curves, at_s: float, *, as_json: bool, seconds: float | None = None
+    console: Console,
+    info: ModelInfo,
+    curves: Curves,
+    at_s: float,
+    *,
+    as_json: bool,
+    about: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """`seconds`: that the measuring took, without the load; None where it is not known any more."""
+    """`about`: how they were measured, without the load; empty where that is not known any more."""
     power = machine.power()
     if as_json:
-        about: dict[str, Any] = {"model": info.name, "dtype": info.dtype, "quantisation": info.quantisation}
-        about |= {} if seconds is None else {"measured_in_s": round(seconds, 2)}
-        print_json({**about, **machine.facts(), "power": power, "at_s": at_s, **asdict(curves)})
+        pair = {"model": info.name, "dtype": info.dtype, "quantisation": info.quantisation}
+        output.print_json({**pair, **about, **machine.facts(), "power": power, "at_s": at_s, **asdict(curves)})
         return
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(at_s))
-    took = "" if seconds is None else f" · measured in {seconds:.1f} s"
+    took = f" · measured in {about['measured_in_s']:.1f} s" if about else ""
     console.print(f"[bold]{info.name}[/] · {info.dtype} · {info.quantisation} · {power} · {when}{took}")
     console.print("Milliseconds of one pass over so many tokens, behind a context of so many:")
     console.print(_verification(curves))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slipstream.commands import output
 from slipstream.commands.models_words import (
     OK,
     STOPPED,
@@ -81,11 +82,10 @@ class _Bars:
     """Progress for people: a bar for each file on a terminal, a line now and then elsewhere."""
 
     def __init__(self, repo: str) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
         self._repo = repo
-        self._console = Console(stderr=True)
+        self._console = output.console(stderr=True)
         self._bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(),

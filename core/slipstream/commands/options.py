@@ -7,6 +7,7 @@ import math
 import os
 import re
 import secrets
+import sys
 import threading
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -162,7 +163,9 @@ def add_sampling(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
     group.add_argument("--stop-id", action="append", default=[], type=int, help="end at this token id; repeatable")
     group.add_argument("--ignore-eos", action="store_true", help="go on past the model's own end")
     group.add_argument(
-        "--max-draft", default="auto", help="draft at most so many tokens a round, or auto: as many as pay"
+        "--max-draft",
+        default="auto",
+        help="draft at most so many tokens a round, 0 to 64 (0: none), or auto: as many as pay (%(default)s)",
     )
     group.add_argument(
         "--acceptance",
@@ -187,25 +190,39 @@ def options(args: argparse.Namespace, mode: Mode = Mode.AUTO, *, logprobs: int |
     seed = args.seed
     if seed is None:
         seed = 0 if args.temperature == 0 else secrets.randbits(32)
-    return Options(
-        temperature=args.temperature,
-        top_p=args.top_p,
-        top_k=args.top_k,
-        min_p=args.min_p,
-        repetition_penalty=args.repetition_penalty,
-        presence_penalty=args.presence_penalty,
-        frequency_penalty=args.frequency_penalty,
-        logit_bias=_biases(args.logit_bias),
-        seed=seed,
-        max_tokens=args.max_tokens,
-        stop=tuple(args.stop),
-        stop_ids=tuple(args.stop_id),
-        ignore_eos=args.ignore_eos,
-        logprobs=logprobs,
-        mode=mode,
-        max_draft=_max_draft(args.max_draft),
-        acceptance=Acceptance(args.acceptance),
-    )
+    with as_typed():
+        return Options(
+            temperature=args.temperature,
+            top_p=args.top_p,
+            top_k=args.top_k,
+            min_p=args.min_p,
+            repetition_penalty=args.repetition_penalty,
+            presence_penalty=args.presence_penalty,
+            frequency_penalty=args.frequency_penalty,
+            logit_bias=_biases(args.logit_bias),
+            seed=seed,
+            max_tokens=args.max_tokens,
+            stop=tuple(args.stop),
+            stop_ids=tuple(args.stop_id),
+            ignore_eos=args.ignore_eos,
+            logprobs=logprobs,
+            mode=mode,
+            max_draft=_max_draft(args.max_draft),
+            acceptance=Acceptance(args.acceptance),
+        )
+
+
+@contextmanager
+def as_typed() -> Generator[None]:
+    """An option of `Options` that is refused in here is named as on the command line."""
+    try:
+        yield
+    except InvalidRequest as error:
+        name = error.facts.get("option")
+        if not isinstance(name, str) or not error.message.startswith(f"{name} "):
+            raise
+        flag = "--stop-id" if name == "stop_ids" else f"--{name.replace('_', '-')}"
+        raise InvalidRequest(flag + error.message.removeprefix(name), option=flag) from error
 
 
 def _max_draft(value: str) -> int | None:
@@ -255,6 +272,8 @@ def serving(args: argparse.Namespace, modes: tuple[Mode, ...], limits: CacheLimi
             news.append(status)
             changed.set()
 
+    if sys.stderr.isatty():
+        print("Loading the model…", file=sys.stderr, flush=True)
     thread = start(inbox, lambda report: open_pair(args, modes, limits, report=report), note)
     try:
         changed.wait()

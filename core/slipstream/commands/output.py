@@ -7,11 +7,46 @@ import json
 import os
 import stat
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from slipstream.errors import InvalidRequest
 from slipstream.store.atomic import write_text
+
+if TYPE_CHECKING:  # rich takes a while to import, and the window starts through here
+    from rich.console import Console
+
+
+UNFOLDED = 1000  # columns: no line of ours is as long
+
+
+def console(*, stderr: bool = False) -> Console:
+    """As wide as the terminal. What goes to a file or a program is not folded: each line stays one."""
+    from rich.console import Console
+
+    is_terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(stderr=stderr, width=None if is_terminal else UNFOLDED)
+
+
+@contextmanager
+def progress() -> Generator[Callable[[str, int, int], None]]:
+    """A bar on a terminal's stderr, and nothing elsewhere. It is told of what is measured, how many of how many."""
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    terminal = console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total}"),
+        console=terminal,
+        transient=True,
+        disable=not terminal.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("measuring", total=None)
+        yield lambda what, done, total: bar.update(task, description=f"measuring {what}", completed=done, total=total)
 
 
 def can_say_everything(stream: TextIO) -> bool:

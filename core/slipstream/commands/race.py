@@ -14,8 +14,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text as Styled
 
+from slipstream.commands import output
 from slipstream.commands.options import add_pair, add_sampling, comparing, serving
-from slipstream.commands.output import check_file, write_file
 from slipstream.errors import InvalidRequest
 from slipstream.events import Delta, Done, Event, Prefill, decode_tps
 from slipstream.measure import race as races
@@ -25,7 +25,7 @@ from slipstream.measure.prompts import DEFAULT, Question
 from slipstream.measure.report import NAMES
 from slipstream.measure.verdict import Verdict
 from slipstream.store import machine
-from slipstream.types import Mode, ModelInfo
+from slipstream.types import Mode, ModelInfo, Options
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -49,15 +49,16 @@ def run(args: argparse.Namespace) -> int:
     chosen = comparing(args, "a race")
     if args.report is not None and args.report.suffix not in (".json", ".md"):
         raise InvalidRequest(f"--report must end in .json or .md, not {args.report.name}")
-    check_file("--report", args.report)
+    output.check_file("--report", args.report)
     arms = arms_of(args.arms)
     questions = own_questions(args.prompt) or DEFAULT
-    console = Console()
+    console = output.console()
     with serving(args, arms or (Mode.DSPARK, Mode.DFLASH, Mode.MTP)) as engine:
         check_arms(arms, engine.info)
         modes = (Mode.BASELINE, *(arms or every_arm(engine.info)))
         console.print(
-            f"[bold]{engine.info.name}[/] · {engine.info.dtype} · {engine.info.quantisation} · {chosen_words(args)}"
+            f"[bold]{engine.info.name}[/] · {engine.info.dtype} · {engine.info.quantisation} · "
+            f"{chosen_words(chosen, args.trials)}"
         )
         state = machine.disturbance()
         marks = [] if state is None else [f"this machine was {state} when the race began, so its speeds are unsure"]
@@ -78,14 +79,14 @@ def run(args: argparse.Namespace) -> int:
         console.print(f"[yellow]Marked[/]: {mark}.")
     if args.report is not None:
         write = report.as_json_text if args.report.suffix == ".json" else report.as_markdown
-        write_file(args.report, write(race, engine.info, chosen, marks))
+        output.write_file(args.report, write(race, engine.info, chosen, marks))
         console.print(f"Report: {args.report}")
     return 1 if race.verdict is Verdict.DIFFERENT else 0
 
 
-def chosen_words(args: argparse.Namespace) -> str:
-    sampling = f"temperature {args.temperature:g}, seed {args.seed}" if args.temperature else "greedy"
-    return f"{sampling}, {args.max_tokens} tokens, {args.trials} trial{'s' * (args.trials != 1)}"
+def chosen_words(chosen: Options, trials: int) -> str:
+    sampling = f"temperature {chosen.temperature:g}, seed {chosen.seed}" if chosen.temperature else "greedy"
+    return f"{sampling}, {chosen.max_tokens} tokens, {trials} trial{'s' * (trials != 1)}"
 
 
 def every_arm(info: ModelInfo) -> tuple[Mode, ...]:
@@ -172,7 +173,7 @@ class _watching:  # noqa: N801 - used as a context manager, like a function
             self._console.print(
                 f"{ended:>3}/{self._runs} {question.kind:>6} trial {trial + 1} {NAMES[mode]:>7}: "
                 f"{event.timings.decode_tps:.2f} tok/s, "
-                f"{event.timings.tokens_per_round:.2f} tokens per round{left if ended < self._runs else ''}"
+                f"{event.timings.tokens_per_round:.2f} per round{left if ended < self._runs else ''}"
             )
 
 

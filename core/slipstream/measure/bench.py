@@ -92,7 +92,7 @@ def benchmark(
     """
     for context, of_question in prompts.items():
         for count in streams:
-            own = dict([*of_question.items()][: count if count > 1 else ALONE])
+            own = dict([*of_question.items()][: _asked(count)])
             yield Cell(
                 count,
                 context,
@@ -111,6 +111,20 @@ def benchmark(
                     watch=watch,
                 ),
             )
+
+
+def runs_of(prompts: Asked, modes: Sequence[Mode], streams: Sequence[int], trials: int) -> int:
+    """Answers of such a `benchmark` in all, with those that do not count."""
+    each = 0
+    for count in streams:
+        for of_question in prompts.values():
+            asked = len([*of_question][: _asked(count)])
+            each += asked * trials + (asked if count > 1 else 1)
+    return each * len(modes)
+
+
+def _asked(count: int) -> int:
+    return count if count > 1 else ALONE
 
 
 def filled(encode: Encode, question: Question, context: int) -> list[int]:

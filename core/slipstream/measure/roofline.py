@@ -42,6 +42,5 @@ def sentences(curves: Curves, runs: Sequence[Standing], wanted: Sequence[int] = 
             why = f"the model ends at {room:,}" if context >= room else "there was too little room or time"
             yield f"Behind {context:,} tokens nothing was measured: {why}."
     for run in runs:
-        place = "above" if run.share > 1 else "of"
-        share = f"{run.share:.2f}×" if run.share > 1 else f"{run.share:.0%}"
-        yield f"{run.name} made {run.tps:,.1f} tokens a second: {share} {place} the ceiling."
+        share = f"{run.share:.2f}×" if run.share > 1 else f"{run.share:.0%} of"
+        yield f"{run.name} made {run.tps:,.1f} tokens a second: {share} the ceiling of plain decoding."

@@ -84,7 +84,9 @@ def add_parser(
         help="what to do with a conversation longer than the context: refuse it with its length, or drop its oldest "
         "turns and say so in the answer; a request may choose for itself (default: %(default)s)",
     )
-    parser.add_argument("--max-queue", type=int, default=DEFAULT_LIMIT, help="requests that may wait; more get a 503")
+    parser.add_argument(
+        "--max-queue", type=int, default=DEFAULT_LIMIT, help="requests that may wait; more get a 503 (%(default)s)"
+    )
     return parser
 
 

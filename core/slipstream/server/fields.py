@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
@@ -14,6 +15,7 @@ from slipstream.server.request_log import current
 logger = logging.getLogger(__name__)
 
 MAX_NAMED_FIELDS = 10  # in one log line
+_WORD = re.compile(r"[A-Za-z0-9_.-]{1,24}")
 MAX_DEPTH = 100  # objects and lists within each other
 
 Value = TypeVar("Value")
@@ -72,7 +74,10 @@ class Fields:
         return None if found is None else int(found)
 
     def one_of(self, name: str, *allowed: str) -> str | None:
-        return self._get(name, " or ".join(map(repr, allowed)), lambda value: value in allowed)
+        value = self.raw(name)
+        if value is not None and value not in allowed:
+            raise not_among(self.at(name), " or ".join(map(repr, allowed)), value)
+        return value
 
     def object(self, name: str) -> Fields | None:
         value = self.raw(name)
@@ -134,6 +139,13 @@ def wrong(path: str, rule: str, value: object) -> InvalidRequest:
     """The value itself is shown only where it is short and plain: the rest is the client's text."""
     shown = value if isinstance(value, bool | int | float) else _kind(value)
     return InvalidRequest(f"{path} must be {rule}, not {str(shown)[:40]}", path=path)
+
+
+def not_among(path: str, words: str, value: object) -> InvalidRequest:
+    """Where one of a few words is wanted, another word is shown: it is no text of anybody's, but misspelt."""
+    if isinstance(value, str) and _WORD.fullmatch(value):
+        return InvalidRequest(f"{path} must be {words}, not {value!r}", path=path)
+    return wrong(path, words, value)
 
 
 def _kind(value: object) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from slipstream.errors import InvalidRequest
 from slipstream.server.conversation import Conversation, Message, Named, ToolChoice
-from slipstream.server.fields import Fields, wrong
+from slipstream.server.fields import Fields, not_among, wrong
 from slipstream.server.formats import read_form
 from slipstream.server.prompt_limit import read_limit
 from slipstream.server.sampling import make_options, read_bias, read_drafting
@@ -155,7 +155,7 @@ def read_message(fields: Fields) -> Message:
             if call_id := fields.text("tool_call_id"):
                 message["tool_call_id"] = call_id
         case _:
-            raise wrong(fields.at("role"), "system, developer, user, assistant or tool", role)
+            raise not_among(fields.at("role"), "system, developer, user, assistant or tool", role)
     if name := fields.text("name"):
         message["name"] = name
     return message
@@ -185,7 +185,7 @@ def _read_part(part: Fields) -> str:
         return part.need("refusal", part.text("refusal"))
     if what := _NOT_TEXT.get(kind):
         raise InvalidRequest(f"{part.path}: this model reads text only, no {what} ({kind})", path=part.path)
-    raise wrong(part.at("type"), "text", kind)
+    raise not_among(part.at("type"), "text", kind)
 
 
 def _read_calls(fields: Fields) -> Iterator[Message]:
@@ -256,7 +256,7 @@ def _read_choice(fields: Fields, tools: tuple[Message, ...]) -> ToolChoice:
             function = given.object("function") or given
             choice = Named(function.need("name", function.text("name")))
         case _:
-            raise wrong(fields.at(field), "none, auto, required or a function", value)
+            raise not_among(fields.at(field), "none, auto, required or a function", value)
     names = {tool["function"]["name"] for tool in tools}
     if not names:
         raise InvalidRequest(f"{field} asks for a call, but there are no tools", path=field)

@@ -10,7 +10,7 @@ from typing import Any
 
 from slipstream.errors import InvalidRequest
 from slipstream.server.conversation import Message, Named, ToolChoice
-from slipstream.server.fields import Fields, wrong
+from slipstream.server.fields import Fields, not_among
 from slipstream.server.openai_messages import as_object
 
 logger = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ def read_choice(fields: Fields, offer: Offer) -> ToolChoice:
         case dict():
             given = fields.need("tool_choice", fields.object("tool_choice"))
         case _:
-            raise wrong("tool_choice", "none, auto, required or a tool", value)
+            raise not_among("tool_choice", "none, auto, required or a tool", value)
     match given.need("type", given.text("type")):
         case "function" | "custom":
             name = offer.offered(given.need("name", given.text("name")), given.text("namespace"))
