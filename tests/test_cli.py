@@ -169,6 +169,17 @@ def test_verify_finds_a_token_too_many(run: Run, result: Path) -> None:
     assert "one answer ends there" in out
 
 
+def test_verify_finds_tokens_that_are_missing_unless_the_answer_was_stopped(run: Run, result: Path) -> None:
+    def cut(values: dict[str, Any]) -> None:
+        del values["token_ids"][-4:]
+
+    code, out, _ = run("verify", changed(result, cut), "--model", "./alphabet")
+    assert code == 1 and out.startswith("Different at token 11") and "one answer ends there" in out
+    stopped = changed(result, lambda values: (cut(values), values.update(finish_reason="cancelled")))
+    code, out, _ = run("verify", stopped, "--model", "./alphabet")
+    assert code == 0 and out.startswith("Identical: all 11 tokens")
+
+
 BAD_RESULTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "no ids": lambda values: values.pop("token_ids"),
     "ids that are words": lambda values: values.update(token_ids=["a", "b"]),

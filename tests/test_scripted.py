@@ -17,7 +17,7 @@ from slipstream.prompt import chat
 from slipstream.prompt.output import OutputParser, ToolCall, ToolEnd
 from slipstream.server.tokenising import FolderTokeniser
 from slipstream.store import demo
-from slipstream.types import Mode, Options, Request, Text, Tokens
+from slipstream.types import CacheLimits, Mode, Options, Request, Text, Tokens
 
 SCRIPT = """
 context = 4096
@@ -93,6 +93,14 @@ def test_lookup_drafts_and_the_target_takes_what_is_right(engine: MlxEngine) -> 
     _, drafted = ask(engine, [ASKED], mode=Mode.LOOKUP)
     assert drafted.timings.output_tokens == plain.timings.output_tokens
     assert drafted.timings.rounds < plain.timings.rounds
+
+
+def test_a_second_turn_begins_where_the_first_ended(tmp_path: Path) -> None:
+    limits = CacheLimits(2**24, 0, str(tmp_path))
+    keeping = open_scripted(Script((Turn("Hello."),)), demo.target(), "scripted", limits=limits)
+    text, first = ask(keeping, [ASKED])
+    again = [ASKED, {"role": "assistant", "content": text}, {"role": "user", "content": "Thanks"}]
+    assert ask(keeping, again)[1].timings.reused_tokens >= len(first.prompt_ids)
 
 
 def test_limits_stops_and_prompts_without_a_template(engine: MlxEngine) -> None:

@@ -127,6 +127,8 @@ def test_client_reads_a_file_with_its_tool(name: str) -> None:
         assert report.version == PACKAGES[PROGRAMS[name]].rsplit("@", 1)[1]
         told = _metrics(server)
         assert told["finished"].get("stop", 0) >= 2 and not told["failed"], told
+        # Whatever a client changes between two turns, the second begins where the first ended.
+        assert told["reused_tokens"] > 0.45 * told["prompt_tokens"], told
 
 
 @pytest.mark.usefixtures("programs")

@@ -135,6 +135,7 @@ def test_prompt_opens_thinking(prompt: str, opens: bool) -> None:
         (None, ["<|channel>", "<channel|>"], ThinkTags("<|channel>thought", "<channel|>")),
         ("[THINK]{{ x }}[/THINK]", [], ThinkTags("[THINK]", "[/THINK]")),
         (None, ["<|channel|>", "<|message|>"], HARMONY_TAGS),
+        ("{{ x }}<|im_start|>assistant\n<think>\n", [], THINK),  # its end is the model's to write
         ("{{ messages }}", [], None),
         (None, [], None),
     ],

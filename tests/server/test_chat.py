@@ -178,6 +178,35 @@ def test_options_reach_the_engine() -> None:
     assert options.mode is Mode.BASELINE and options.max_draft == 2
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/messages", {"max_tokens": 7, "messages": [{"role": "user", "content": "Hi"}]}),
+        ("/v1/responses", {"max_output_tokens": 7, "input": "Hi"}),
+        ("/v1/completions", {"max_tokens": 7, "prompt": "Hi"}),
+    ],
+)
+def test_a_seed_and_its_like_hold_in_every_dialect(path: str, body: dict[str, Any]) -> None:
+    """The same text for the same seed is promised whichever API asks, also where that API has no name for it."""
+    asked: dict[str, Any] = {
+        "seed": 7,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "top_k": 5,
+        "min_p": 0.1,
+        "repetition_penalty": 1.1,
+    }
+    asked |= {"presence_penalty": 1, "frequency_penalty": -1, "slipstream": {"mode": "lookup"}}
+    with serving() as served:
+        answer = post(served.url, path, {"model": "any", **body, **asked})
+        options = served.engine.jobs[0].request.options
+    assert answer.status_code == 200 and "x-slipstream-ignored" not in answer.headers
+    assert options.mode is Mode.LOOKUP
+    assert {name: getattr(options, name) for name in asked.keys() - {"slipstream"}} == {
+        name: value for name, value in asked.items() if name != "slipstream"
+    }
+
+
 @pytest.mark.parametrize("asked", [{}, {"max_tokens": 32000}, {"max_tokens": 128000}])
 def test_max_tokens_is_clamped_to_the_room_left(asked: dict[str, Any]) -> None:
     with serving() as served:

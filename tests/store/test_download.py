@@ -107,6 +107,17 @@ def test_a_second_pull_fetches_nothing_and_a_new_commit_only_what_changed(stub: 
     assert_same(old, files())
 
 
+def test_files_of_the_same_content_wait_for_each_other_and_for_no_other_program(stub: StubHub, home: Path) -> None:
+    wanted = files(shards=1) | {"vocab.json": b"# Tiny", "b.safetensors": some_bytes(300_000, 0)}
+    stub.add(REPO, wanted)
+    for name in ("model-00001-of-00001.safetensors", "b.safetensors"):
+        stub.fault(name, *[Fault(stall_at=100_000)] * 3)
+    state, states = pull()
+    assert_same(folder_of(state), wanted)
+    assert sum(stub.sent[name] for name in wanted if name.endswith(".safetensors")) == 300_000, "fetched once"
+    assert not [each for each in states if isinstance(each, Retrying) and "another program" in each.reason]
+
+
 def test_p18_a_bad_shard_costs_one_shard(stub: StubHub, home: Path) -> None:
     """P18: file 3 arrives with one wrong byte, then right; file 4 stops at 60 %."""
     stub.add(REPO, files())

@@ -303,6 +303,16 @@ def test_the_disk_has_a_budget_too(stores: Opener) -> None:
     assert store.bytes <= 5_000
 
 
+def test_nothing_is_said_of_another_models_files_once_they_are_gone(stores: Opener) -> None:
+    cache = made(2**20, store := stores.open())
+    keep(cache, A)
+    store.wait()
+    cache = made(2**20, stores.open(identity="two"))
+    cache.clear()
+    found = look(cache, [*A, 5])
+    assert found.shortfall is not None and found.shortfall.reason is Miss.NEW
+
+
 def test_another_models_files_are_not_used_and_give_way(stores: Opener) -> None:
     cache = made(2**20, store := stores.open(limit=20_000))
     keep(cache, A)

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipstream.errors import InvalidRequest, reason
-from slipstream.types import ModelInfo
+from slipstream.types import CacheLimits, ModelInfo
 
 if TYPE_CHECKING:  # importing it imports MLX, and that must wait
     from slipstream.engine.engine import MlxEngine
     from slipstream.server.tokenising import FolderTokeniser
+    from slipstream.store.reuse import CacheDesk
 
 CONTEXT = 131_072  # what coding agents need; a script may say less
 MAX_CONTEXT = 2**22
@@ -108,11 +109,24 @@ def _wrong(file: Path, what: str) -> InvalidRequest:
     return InvalidRequest(f"{file}: {what}; see docs/scripted-model.md")
 
 
-def open_scripted(script: Script, folder: Path, name: str, *, max_batch: int = 1) -> MlxEngine:
-    """The engine, with the tokeniser and chat template of the model in `folder`. On the engine's thread."""
+def open_scripted(
+    script: Script,
+    folder: Path,
+    name: str,
+    *,
+    max_batch: int = 1,
+    limits: CacheLimits | None = None,
+    desk: CacheDesk | None = None,
+) -> MlxEngine:
+    """The engine, with the tokeniser and chat template of the model in `folder`. On the engine's thread.
+
+    `limits`: of the prefix cache, which is kept in memory alone: a script has no weights that a file could name.
+    """
     from slipstream.engine.engine import MlxEngine
+    from slipstream.engine.kept import MlxArrays
     from slipstream.models.scripted import scripted_target
     from slipstream.server.tokenising import FolderTokeniser
+    from slipstream.store.reuse import PromptCache
 
     tokeniser = FolderTokeniser(folder)
     vocabulary = max(tokeniser.huggingface.get_vocab().values()) + 1
@@ -129,7 +143,8 @@ def open_scripted(script: Script, folder: Path, name: str, *, max_batch: int = 1
         end_ids=end_ids,
         max_batch=max_batch,
     )
-    return MlxEngine(target, {}, tokeniser, info)
+    prompts = PromptCache(MlxArrays(), limits.ram_bytes) if limits and limits.ram_bytes else None
+    return MlxEngine(target, {}, tokeniser, info, prompts=prompts, desk=desk)
 
 
 class Author:

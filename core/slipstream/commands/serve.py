@@ -50,7 +50,7 @@ def models_of(args: argparse.Namespace, limits: CacheLimits | None = None, desk:
 
     default = DEMO_NAME if args.model is None else args.model
     if args.scripted is not None:
-        return Models(default, _scripted(args), _only(default))
+        return Models(default, _scripted(args, limits, desk), _only(default))
     if args.model is not None:
         local.look_up(args.model)
 
@@ -72,7 +72,9 @@ def models_of(args: argparse.Namespace, limits: CacheLimits | None = None, desk:
     return Models(default, open_engine, find, listed)
 
 
-def _scripted(args: argparse.Namespace) -> Callable[[str, Report], Engine]:
+def _scripted(
+    args: argparse.Namespace, limits: CacheLimits | None, desk: CacheDesk | None
+) -> Callable[[str, Report], Engine]:
     if args.drafter or args.kv_bits:
         raise InvalidRequest("--scripted takes no --drafter and no --kv-bits: there are no weights")
     script = read_script(args.scripted)
@@ -81,7 +83,8 @@ def _scripted(args: argparse.Namespace) -> Callable[[str, Report], Engine]:
         from slipstream.store import demo, local
 
         folder = demo.target() if args.model is None else local.resolve(args.model)
-        return open_scripted(script, folder, Path(name).name, max_batch=args.max_batch)
+        called = Path(name).name
+        return open_scripted(script, folder, called, max_batch=args.max_batch, limits=limits, desk=desk)
 
     return open_engine
 

@@ -10,11 +10,14 @@ from typing import Any
 
 from slipstream.commands.options import Serving, add_pair, serving
 from slipstream.errors import InvalidRequest
+from slipstream.events import Finish
 from slipstream.jobs import events_of
 from slipstream.measure.race import margin_at
 from slipstream.measure.result import collect, options_from_json
 from slipstream.measure.verdict import Comparison, Verdict, compare, first_difference
 from slipstream.types import Acceptance, Mode, Options, Request, Tokens
+
+_WHOLE = (Finish.STOP.value, Finish.LENGTH.value)
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     with serving(args, (chosen.mode,)) as engine:
         if (made_by := result["model"]["name"]) != engine.info.name:
             raise InvalidRequest(f"the result was made by {made_by}, not {engine.info.name}; give --model {made_by}")
-        comparison = replay(engine, prompt, chosen, said)
+        comparison = replay(engine, prompt, chosen, said, is_whole=result.get("finish_reason") in _WHOLE)
     words = {
         Verdict.IDENTICAL: f"Identical: all {len(said)} tokens are what the model alone says",
         Verdict.TIE: comparison.sentence,
@@ -44,11 +47,14 @@ def run(args: argparse.Namespace) -> int:
     return 1 if comparison.verdict is Verdict.DIFFERENT else 0
 
 
-def replay(engine: Serving, prompt: Tokens, chosen: Options, said: list[int]) -> Comparison:
+def replay(engine: Serving, prompt: Tokens, chosen: Options, said: list[int], *, is_whole: bool) -> Comparison:
+    """`is_whole`: the answer ended by itself, so that the model alone has to end there too."""
     plain = replace(chosen, mode=Mode.BASELINE, max_tokens=max(len(said), 1), logprobs=None)
+    if is_whole:
+        plain = replace(plain, max_tokens=min(plain.max_tokens + 1, chosen.max_tokens))
     own = collect(events_of(engine.inbox, Request(prompt, plain))).tokens
-    # A run that was stopped early ends where it was stopped; what it said until then is compared.
-    own = own[: len(said)]
+    if not is_whole:  # it ends where it was stopped; what it said until then is compared
+        own = own[: len(said)]
     position = first_difference(own, said)
     margins = None
     if position is not None and position < min(len(own), len(said)):

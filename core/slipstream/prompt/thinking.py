@@ -47,7 +47,8 @@ def detect_tags(chat_template: str | None, vocabulary: Container[str]) -> ThinkT
     for tags, tokens in _TAGS:
         if all(token in vocabulary for token in tokens or (tags.start, tags.end)):
             return tags
-    return None
+    # A template may open the thought and leave its end to the model, in a vocabulary that spells both in pieces.
+    return next((tags for tags, _ in _TAGS if tags.start in template), None)
 
 
 def prompt_opens_thinking(rendered_prompt: str, tags: ThinkTags | None) -> bool:

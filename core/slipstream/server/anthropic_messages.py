@@ -11,7 +11,7 @@ from slipstream.server.fields import Fields, wrong
 from slipstream.server.formats import schema_grammar
 from slipstream.server.openai_messages import read_effort
 from slipstream.server.prompt_limit import read_limit
-from slipstream.server.sampling import make_options, read_drafting
+from slipstream.server.sampling import make_options, read_sampling
 from slipstream.server.thoughts import unseal
 from slipstream.types import Grammar, ModelInfo
 
@@ -78,12 +78,9 @@ def read_conversation(fields: Fields, info: ModelInfo, *, is_count: bool = False
         options=make_options(
             info,
             max_tokens=limit if is_count else fields.need("max_tokens", limit),
-            temperature=fields.number("temperature", 0, 2),
-            top_p=fields.number("top_p", 0, 1),
-            top_k=fields.whole("top_k", 0, 2**31),
             stop=fields.texts("stop_sequences") or None,
             grammar=_read_format(fields, output),
-            **read_drafting(fields),
+            **read_sampling(fields),
         ),
         stream=fields.flag("stream") or False,
         parallel=_read_parallel(fields),

@@ -11,7 +11,7 @@ from slipstream.server.conversation import Conversation, Message, Named, ToolCho
 from slipstream.server.fields import Fields, not_among, wrong
 from slipstream.server.formats import read_form
 from slipstream.server.prompt_limit import read_limit
-from slipstream.server.sampling import make_options, read_bias, read_drafting
+from slipstream.server.sampling import make_options, read_bias, read_sampling
 from slipstream.types import ModelInfo
 
 MAX_STOPS = 16
@@ -101,18 +101,10 @@ def read_common(fields: Fields, info: ModelInfo) -> dict[str, Any]:  # Any: valu
     if len(stops) > MAX_STOPS:
         raise InvalidRequest(f"stop must have at most {MAX_STOPS} strings", path="stop")
     return {
-        "temperature": fields.number("temperature", 0, 2),
-        "top_p": fields.number("top_p", 0, 1),
-        "top_k": fields.whole("top_k", 0, 2**31),
-        "min_p": fields.number("min_p", 0, 1),
-        "repetition_penalty": fields.number("repetition_penalty", 1e-3, 1e3),
-        "presence_penalty": fields.number("presence_penalty", -2, 2),
-        "frequency_penalty": fields.number("frequency_penalty", -2, 2),
+        **read_sampling(fields),
         "logit_bias": read_bias(fields, "logit_bias", info),
-        "seed": fields.whole("seed"),
         "stop": stops or None,
         "ignore_eos": fields.flag("ignore_eos"),
-        **read_drafting(fields),
     }
 
 

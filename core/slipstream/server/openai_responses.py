@@ -29,7 +29,7 @@ from slipstream.server.responses_items import answer_messages, read_input
 from slipstream.server.responses_object import Json, make_head
 from slipstream.server.responses_store import Kept, ResponseStore
 from slipstream.server.responses_tools import Offer, read_choice, read_tools
-from slipstream.server.sampling import make_options, read_drafting
+from slipstream.server.sampling import make_options, read_sampling
 from slipstream.server.stream import FIRST_WORD_S, Stream
 from slipstream.types import ModelInfo
 
@@ -109,14 +109,10 @@ def _read(fields: Fields, info: ModelInfo, store: ResponseStore, size: int, prom
     text = fields.object("text")
     options = make_options(
         info,
-        temperature=fields.number("temperature", 0, 2),
-        top_p=fields.number("top_p", 0, 1),
-        presence_penalty=fields.number("presence_penalty", -2, 2),
-        frequency_penalty=fields.number("frequency_penalty", -2, 2),
         max_tokens=limit,
         logprobs=best or 0 if best or _LOGPROBS in include else None,
         grammar=read_form(text.object("format") if text else None),
-        **read_drafting(fields),
+        **read_sampling(fields),
     )
     history = (*_previous(fields, store), *read_input(fields, offer, store.item))
     if not history:

@@ -61,24 +61,29 @@ _CHAT_FORM = _object("type", type=_FORMS, json_schema=_object("name schema", nam
 _TEXT_FORM = _object("type", type=_FORMS, name=_NAME, schema=_SCHEMA, strict=_FLAG)
 _TOOL = _object("type function", type={"const": "function"}, function=_FUNCTION)
 
-_SAMPLING: dict[str, Json] = {
+# What `sampling.read_sampling` reads, in every dialect but Ollama's.
+_SAMPLED: dict[str, Json] = {
     "temperature": _some(_number(0, 2)),
     "top_p": _some(_number(0, 1)),
     "top_k": {"type": "integer", "minimum": 0, "maximum": 2**31},
     "min_p": _number(0, 1),
+    "repetition_penalty": _number(1e-3, 1e3),
     "presence_penalty": _number(-2, 2),
     "frequency_penalty": _number(-2, 2),
     "seed": {"type": "integer"},
-    "stop": _some(_STOP),
-    "n": {"type": "integer", "minimum": 1, "maximum": 8},
-    "stream": _FLAG,
-    "stream_options": _some(_object(include_usage=_FLAG)),
     "slipstream": _object(
         mode={"enum": ["auto", "dspark", "dflash", "mtp", "lookup", "baseline"]},
         max_draft={"type": "integer", "minimum": 0, "maximum": 64},
         acceptance={"enum": ["match", "rejection"]},
         prompt_limit={"enum": ["refuse", "drop_oldest"]},
     ),
+}
+_SAMPLING: dict[str, Json] = {
+    **_SAMPLED,
+    "stop": _some(_STOP),
+    "n": {"type": "integer", "minimum": 1, "maximum": 8},
+    "stream": _FLAG,
+    "stream_options": _some(_object(include_usage=_FLAG)),
 }
 _CHAT = _object(
     "model messages",
@@ -131,8 +136,6 @@ _MESSAGES = _object(
     "model messages max_tokens",
     **_ANTHROPIC_PROMPT,
     max_tokens=_COUNT,
-    temperature=_number(0, 1),
-    top_p=_number(0, 1),
     stop_sequences=_list({"type": "string", "minLength": 1}),
     tool_choice=_object(
         "type", type={"enum": ["auto", "none", "any", "tool"]}, name=_NAME, disable_parallel_tool_use=_FLAG
@@ -142,6 +145,7 @@ _MESSAGES = _object(
         format=_object("type schema", type={"const": "json_schema"}, schema=_SCHEMA),
     ),
     stream=_FLAG,
+    **_SAMPLED,
 )
 _RESPONSE = _object(
     "model input",
@@ -149,8 +153,6 @@ _RESPONSE = _object(
     input={"anyOf": [_TEXT, _list(_object("role content", role=_MESSAGE["properties"]["role"], content=_TEXT))]},
     instructions=_some(_TEXT),
     max_output_tokens=_some(_COUNT),
-    temperature=_some(_number(0, 2)),
-    top_p=_some(_number(0, 1)),
     stream=_FLAG,
     store=_FLAG,
     tools=_list(
@@ -160,6 +162,7 @@ _RESPONSE = _object(
     parallel_tool_calls=_FLAG,
     text=_object(format=_TEXT_FORM),
     previous_response_id=_some(_TEXT),
+    **_SAMPLED,
 )
 
 _BODIES: dict[str, Json] = {

@@ -46,7 +46,22 @@ def make_options(info: ModelInfo, *, seed: int | None = None, max_tokens: int | 
     )
 
 
-def read_drafting(fields: Fields) -> dict[str, Any]:
+def read_sampling(fields: Fields) -> dict[str, Any]:
+    """What every dialect takes at a request's top, whether its own API names it or not; for `make_options`."""
+    return {
+        "temperature": fields.number("temperature", 0, 2),
+        "top_p": fields.number("top_p", 0, 1),
+        "top_k": fields.whole("top_k", 0, 2**31),
+        "min_p": fields.number("min_p", 0, 1),
+        "repetition_penalty": fields.number("repetition_penalty", 1e-3, 1e3),
+        "presence_penalty": fields.number("presence_penalty", -2, 2),
+        "frequency_penalty": fields.number("frequency_penalty", -2, 2),
+        "seed": fields.whole("seed"),
+        **_read_drafting(fields),
+    }
+
+
+def _read_drafting(fields: Fields) -> dict[str, Any]:
     """The request's own `slipstream` object: who drafts, and how much. The text is the same under every mode."""
     own = fields.object("slipstream")
     if own is None:

@@ -89,6 +89,7 @@ class Download:
         self._trouble: dict[str, tuple[str, float]] = {}  # by file: why, and until when
         self._errors: list[Exception] = []
         self._open: set[httpx2.Response] = set()
+        self._contents: dict[str, threading.Lock] = {}  # by blob: files of the same content come one after the other
 
     def pause(self) -> None:
         """Takes effect at once, also while the network stalls."""
@@ -310,13 +311,16 @@ class Download:
         """Hold the file's lock, which other programs that fetch it take too."""
         path = self._repository.lock(file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o664)
-        try:
-            while not _try_lock(descriptor):
-                self._wait(file.name, "another program is fetching this file", 0.5)
-            yield
-        finally:
-            os.close(descriptor)
+        with self._lock:
+            content = self._contents.setdefault(file.blob, threading.Lock())
+        with content:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o664)
+            try:
+                while not _try_lock(descriptor):
+                    self._wait(file.name, "another program is fetching this file", 0.5)
+                yield
+            finally:
+                os.close(descriptor)
 
     # -- how far it is
 

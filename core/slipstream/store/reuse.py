@@ -135,6 +135,7 @@ class PromptCache:
             if self._store is not None:
                 self._store.collect()
                 self._store.clear()
+                self._has_old = False
             self._publish()
 
     @property
