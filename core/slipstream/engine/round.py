@@ -52,6 +52,7 @@ class Part:
     decision: Decision
     newest: int  # the target's own token behind what was accepted
     made: Round
+    milliseconds: float | None  # of the round, where it was the request's own
     step: Step
 
     def __init__(self, row: Decoding) -> None:
@@ -126,10 +127,10 @@ def decode_round(target: Target, rows: Sequence[Decoding], share: Share | None =
     each(lambda part: part.row.decide(part))
     mx.eval([[*part.decision.arrays, *part.drafts] for part in going])  # the round's one wait for the device
     milliseconds = 1000 * (time.perf_counter() - began) if Graphs.made == graphs else None
-    if share is not None and milliseconds is not None:
-        share.learn(len(going), sum(len(part.proposal) for part in going), len(asked), milliseconds)
     observe([part.row.keep(part, milliseconds if share is None else None) for part in going])
     mx.async_eval([part.row.contexts for part in going])  # while Python gets on with the next round
+    if share is not None and milliseconds is not None:
+        share.learn(len(going), sum(len(part.proposal) for part in going), len(asked), milliseconds)
     each(lambda part: part.row.finish(part))
     return [part.step if part.error is None else part.error for part in parts]
 
@@ -318,12 +319,7 @@ class Decoding:
         accepted = _accepted(drafted, tokens, part.decision.accepted)
         part.newest = tokens[accepted]
         confidence = None if proposal.confidence is None else tuple(floats(proposal.confidence))
-        if (policy := self._drafters.policy) is not None:
-            next_kept = None if part.left_out is None or accepted < len(drafted) else part.newest == part.left_out
-            policy.learn(
-                part.source, len(drafted), accepted, milliseconds, part.offered or confidence, next_kept=next_kept
-            )
-            self._drafters.committed([*drafted[:accepted], part.newest])
+        part.milliseconds = milliseconds
         # At the last committed token, whose forward this was.
         part.made = Round(self._committed - 1, part.source, tuple(drafted), accepted, confidence)
         self._cache.rewind(self._committed + accepted)
@@ -334,10 +330,20 @@ class Decoding:
         return Seen(self._drafters, [self._last, *drafted[:accepted]], taps)
 
     def finish(self, part: Part) -> None:
-        """Once the drafters have seen it."""
+        """Once the drafters have seen it, while the device computes what they make of it."""
         accepted = part.made.accepted
         tokens = (*part.made.drafted[:accepted], part.newest)
+        if (policy := self._drafters.policy) is not None:
+            self._learn(policy, part)
+            self._drafters.committed(tokens)
         part.step = self._finish_step(tokens, part.decision, part.made)
+
+    def _learn(self, policy: Policy, part: Part) -> None:
+        made = part.made
+        drafted, accepted = len(made.drafted), made.accepted
+        next_kept = None if part.left_out is None or accepted < drafted else part.newest == part.left_out
+        offered = part.offered or made.confidence
+        policy.learn(part.source, drafted, accepted, part.milliseconds, offered, next_kept=next_kept)
 
     @property
     def is_finished(self) -> bool:

@@ -24,6 +24,7 @@ from slipstream.models.joined import Part
 
 TOKENS = 512  # of all rows together: beyond it a forward is no longer short
 ROWS = 32  # whose caches one kernel takes
+HEAD_ROWS = 16  # up to which the output head is multiplied by a kernel of ours
 KEYS = few_rows.KEYS
 STEP, WIDE, WIDE_STEP = 4, 16, 8  # tokens of several rows are filled up to a multiple of the first, or of the last
 GRAPHS = 400  # shapes that are kept, of a few hundred kilobytes each
@@ -126,14 +127,20 @@ class Products:
 class Stack:
     """Layers and the norm behind them."""
 
-    def __init__(self, layers: Sequence[FusedLayer], norm: nn.RMSNorm) -> None:
+    def __init__(self, layers: Sequence[FusedLayer], norm: nn.RMSNorm, *, is_deep: bool = False) -> None:
+        """`is_deep`: there are so many that kernels for their products are worth compiling."""
         self.layers = layers
         self._norm = norm
         norms = [norm, *(each for layer in layers for each in layer.norms)]
         self._eps = {each.eps: mx.array([each.eps], dtype=mx.float32) for each in norms}
         mx.eval(list(self._eps.values()), [layer.heads.arrays for layer in layers])
-        ours = [Products.of(layer) for layer in layers]
+        ours = [Products.of(layer) for layer in layers] if is_deep else []
         self._products = [each for each in ours if each is not None]
+
+    @property
+    def norm(self) -> Norm:
+        """Behind the layers."""
+        return Norm(self._norm.weight, self._eps[self._norm.eps])
 
     def run(
         self, hidden: mx.array, at: mx.array, buffers: Sequence[Sequence[mx.array]], *, writes: bool
@@ -201,7 +208,8 @@ class Fused:
         }
         if dtypes != {embed(mx.array([0])).dtype}:
             return None
-        return cls(embed, Stack(known, norm), logits, None if head is None else Product.of(head))
+        stack = Stack(known, norm, is_deep=True)
+        return cls(embed, stack, logits, None if head is None else Product.of(head))
 
     @staticmethod
     def covers(caches: Sequence[TargetCache], widths: Sequence[int]) -> bool:
@@ -253,8 +261,9 @@ class Fused:
     ) -> list[mx.array]:
         embedded = self._embed(tokens)
         normed, found = self._stack.run(embedded, at, buffers, writes=True)
-        head = self._head
-        logits = head(normed) if head is not None and head.dtype == normed.dtype else self._logits(normed)
+        head = self._head if tokens.shape[0] <= HEAD_ROWS else None
+        is_ours = head is not None and head.dtype == normed.dtype
+        logits = head(found[-1], norm=self._stack.norm) if is_ours else self._logits(normed)
         return [logits, *(embedded if tap < 0 else found[tap] for tap in taps)]
 
 

@@ -21,7 +21,7 @@ import mlx.nn as nn
 from slipstream.models.fused_kernels import SUM_OF_WARP
 
 HALVES = (mx.bfloat16, mx.float16)
-TILES = (8, 16)  # rows of a block: the first where they are as few
+TILE = 16  # rows of a block
 WARPS = 12  # of a block, at most
 REGISTERS = 64  # of a thread, for the weights that it asks for at once, at most
 PLAIN_GROUP = 64  # inputs that are taken together where weights are not packed
@@ -302,7 +302,6 @@ class Product:
         assert self.bias is None or (plus is None and not gated)
         rows, outputs = x.shape[0], self.weight.shape[0] // (2 if gated else 1)
         warps, _ = self._groups
-        tile = next((tile for tile in TILES if rows <= tile), TILES[-1])
         more, kind = (plus, 1) if plus is not None else (self.bias, 2) if self.bias is not None else (x, 0)
         before = (x, self.scales) if norm is None else (norm.weight, norm.eps)
         (out,) = _product()(
@@ -313,12 +312,12 @@ class Product:
                 ("GROUP", self.group),
                 ("BITS", self.bits),
                 ("WARPS", warps),
-                ("TILE", tile),
+                ("TILE", TILE),
                 ("NORM", int(norm is not None)),
                 ("MORE", kind),
                 ("GATED", int(gated)),
             ],
-            grid=(-(outputs // -16) * 32 * warps, -(rows // -tile), 1),
+            grid=(-(outputs // -16) * 32 * warps, -(rows // -TILE), 1),
             threadgroup=(32 * warps, 1, 1),
             output_shapes=[(rows, outputs)],
             output_dtypes=[x.dtype],
