@@ -21,6 +21,9 @@ MACHINES: dict[str, Machine] = {
     "waits for its memory": lambda rows, drafts, drafted: 20 + 0.1 * rows + 0.1 * drafts + 0.3 * drafted,
     "computes": lambda rows, drafts, drafted: 4 + 2.0 * rows + 1.9 * drafts + 1.0 * drafted,
     "launches": lambda rows, drafts, drafted: 4 + 0.4 * rows + 0.02 * drafts + 1.2 * drafted,
+    "drafts for all at once": lambda rows, drafts, drafted: (
+        4 + 0.1 * rows + 0.03 * drafts + 0.2 * drafted + (1.3 if drafted else 0.0)
+    ),
     "has dear drafts": lambda rows, drafts, drafted: 10 + 0.2 * rows + 0.1 * drafts + 9.0 * drafted,
 }
 
@@ -130,3 +133,18 @@ def test_prices_stay_what_they_are_over_thousands_of_rounds(seed: int) -> None:
         prices.learn(rows, drafts, drafted_for, real * stall * math.exp(chance.gauss(0, 0.4)))
         if number >= 100:
             assert real / 4 < prices.round_ms(rows, drafts, drafted_for) < 4 * real
+
+
+def test_a_round_waits_for_confidences_only_where_that_pays() -> None:
+    """What leaving drafts out saves is small where a draft's verification costs next to nothing."""
+    for draft_ms, expected in ((0.01, False), (1.5, True)):
+        share, waits = Share(), 0
+        survivals = [[0.8 ** (at + 1) for at in range(10)] for _ in range(4)]
+        for number in range(200):
+            waited = share.may_cut(4, 40, 4)
+            lengths = share.cut(survivals, 4, others=0, drafts=0, tokens=0.0) if waited else [10] * 4
+            drafts = sum(lengths)
+            share.learn(4, drafts, 4, 5 + draft_ms * drafts + (0.8 if waited else 0.0), waited=waited)
+            share.learn(4, 0, 0, 4.0)
+            waits += waited and number >= 100
+        assert (waits > 50) is expected

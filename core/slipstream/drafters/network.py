@@ -126,11 +126,13 @@ class BlockDrafter(ABC):
         return self.propose_together([Wish(self, state, last, limit, draw)])[0]
 
     def propose_together(self, wishes: Sequence[Wish]) -> list[Proposal]:
-        count = min(max(wish.limit for wish in wishes), self.block)
+        fused = self._fused
+        # Each number of drafts would be a graph for each number of requests; slots cost next to nothing there.
+        is_whole = fused is not None and len(wishes) > 1
+        count = self.block if is_whole else min(max(wish.limit for wish in wishes), self.block)
         last = mx.array([wish.last for wish in wishes], dtype=mx.int32)
         slots = self._slots_for(count)
         contexts = [wish.state.context for wish in wishes]
-        fused = self._fused
         if fused is not None and all(wish.is_greedy for wish in wishes) and fused.covers(contexts, slots):
             buffers = fused.buffers(contexts)
             run = self._graphs.of(self._likeliest, count, tuple(each.shape for each in buffers[0]))

@@ -114,9 +114,8 @@ def decode_round(target: Target, rows: Sequence[Decoding], share: Share | None =
     for (part, _), proposal in zip(asked, draft([wish for _, wish in asked]), strict=True):
         part.proposal = proposal
     each(lambda part: part.row.settle(part))
-    if share is not None:
-        _cut(share, going)
-    else:
+    waited = share is not None and _cut(share, going)
+    if share is None:
         each(lambda part: part.row.cut(part))
     # The device drafts while the target's graph is built.
     mx.async_eval([part.drafts for part in going if len(part.proposal)])
@@ -130,7 +129,7 @@ def decode_round(target: Target, rows: Sequence[Decoding], share: Share | None =
     observe([part.row.keep(part, milliseconds if share is None else None) for part in going])
     mx.async_eval([part.row.contexts for part in going])  # while Python gets on with the next round
     if share is not None and milliseconds is not None:
-        share.learn(len(going), sum(len(part.proposal) for part in going), len(asked), milliseconds)
+        share.learn(len(going), sum(len(part.proposal) for part in going), len(asked), milliseconds, waited=waited)
     each(lambda part: part.row.finish(part))
     return [part.step if part.error is None else part.error for part in parts]
 
@@ -148,13 +147,13 @@ def _choose(share: Share, parts: Sequence[Part]) -> None:
             part.take(PLAIN, nothing())
 
 
-def _cut(share: Share, parts: Sequence[Part]) -> None:
-    """Whose drafts are verified how far, where their confidences can tell."""
+def _cut(share: Share, parts: Sequence[Part]) -> bool:
+    """Whose drafts are verified how far, where their confidences can tell. Returns whether these were waited for."""
     judged = [part for part in parts if part.policy is not None and part.proposal.confidence is not None]
     drafts = sum(len(part.proposal) for part in parts)
     drafted_for = sum(part.wish is not None for part in parts)
     if not judged or not share.may_cut(len(parts), drafts, drafted_for):
-        return
+        return False
     mx.eval([part.drafts for part in judged])
     survivals: list[Sequence[float]] = []
     for part in judged:
@@ -172,6 +171,7 @@ def _cut(share: Share, parts: Sequence[Part]) -> None:
     )
     for part, count in zip(judged, lengths, strict=True):
         part.proposal = part.proposal.first(count)
+    return True
 
 
 class Decoding:

@@ -1,8 +1,9 @@
-"""Sharing a round among requests: who drafts, and how far each one's drafts are verified. Plain Python.
+"""Sharing a round among requests: who drafts, and how far each one's drafts are verified. Knows nothing of MLX.
 
 What is wanted is the most tokens per millisecond for all together. A shared round's time is taken to be a sum: of a
-fixed part, and of parts for each row, each draft that is verified and each request that a network drafts for. These
-prices are learned from the rounds themselves. Every answer gives the same text (docs/architecture.md).
+fixed part, of parts for each row, each draft that is verified and each request that a network drafts for, and of parts
+for drafting at all, which one request pays as well as eight, and for waiting for confidences. These prices are learned
+from the rounds themselves. Every answer gives the same text (docs/architecture.md).
 """
 
 from __future__ import annotations
@@ -10,11 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers: TypeAlias = NDArray[np.float64]
 
 # What a shared round is taken to cost before one was measured, in plain forwards: fixed, for each request, for each
-# verified draft, for each request drafted for.
-PRIOR = (0.8, 0.08, 0.03, 0.1)
-DOUBT = (0.5, 0.3, 0.3, 1.0)  # standard deviations of these
+# verified draft, for each request drafted for, if a network drafts at all, and if its confidences are waited for.
+PRIOR = np.array([0.8, 0.08, 0.03, 0.08, 0.15, 0.05])
+NOISE = 0.1  # of what a round takes, beside it
+HOLD = (NOISE / np.array([0.5, 0.3, 0.3, 0.8, 0.8, 0.3])) ** 2  # by the standard deviations of these
 MEMORY = 0.99  # of what a round taught, with each later one
 OUTLIER = 2.0  # a round that took so many times longer than expected teaches no more than that,
 CLEAR_AFTER = 8  # once so many rounds have shown what is to be expected
@@ -23,6 +31,8 @@ CHEAPEST = 0.002  # of a plain forward: no part of a round is taken to cost less
 TRIAL_SHARE = 0.01  # of the time that may be lost by trials
 TURNS = 6  # of the search below, which ends earlier
 WORTH_WAITING = 0.08  # of a round: what leaving drafts out must be able to save before it waits for confidences
+GAIN_ROUNDS = 8.0  # that what waiting brings is judged by
+WAIT_AGAIN = 40  # rounds after which it is tried again where it did not pay
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,46 +44,61 @@ class Offer:
 
 
 class Prices:
-    """Milliseconds of a shared round, learned by recursive least squares."""
+    """Milliseconds of a shared round: least squares that forget, held to what is taken before (ridge regression).
+
+    The sums are kept and solved anew each time. Recursive least squares, which keep the inverse, drift away where parts
+    mostly occur together: what rounding changes grows with each round.
+    """
 
     def __init__(self) -> None:
         self._unit = 0.0  # milliseconds of a plain forward; 0: no round was seen yet
         self._rounds = 0
-        self._parts = list(PRIOR)
-        self._doubt = [[DOUBT[i] ** 2 if i == j else 0.0 for j in range(4)] for i in range(4)]
+        self._parts: list[float] = PRIOR.tolist()
+        self._seen = np.zeros((len(PRIOR), len(PRIOR)))  # of rounds' rows with themselves,
+        self._took = np.zeros(len(PRIOR))  # and with what they took
 
     def round_ms(self, requests: int, drafts: int, drafted_for: int) -> float:
-        return (self._unit or 1.0) * _dot(self._parts, (1.0, requests, drafts, drafted_for))
+        """Without waiting."""
+        fixed, request, draft, network, drafting, _ = self._parts
+        whole = fixed + request * requests + draft * drafts + network * drafted_for
+        return (self._unit or 1.0) * (whole + (drafting if drafted_for else 0.0))
 
-    def learn(self, requests: int, drafts: int, drafted_for: int, milliseconds: float) -> None:
-        row = (1.0, requests, drafts, drafted_for)
+    @property
+    def wait_ms(self) -> float:
+        """Of waiting for confidences."""
+        return (self._unit or 1.0) * self._parts[-1]
+
+    def learn(self, requests: int, drafts: int, drafted_for: int, milliseconds: float, *, waited: bool = False) -> None:
+        row = np.array([1.0, requests, drafts, drafted_for, drafted_for > 0, waited])
         self._rounds += 1
-        unit = milliseconds / _dot(PRIOR, row)
+        unit = milliseconds / float(PRIOR @ row)
         if not self._unit:
             self._unit = unit
         elif self._rounds <= CLEAR_AFTER and unit < self._unit:  # rounds before it had something else to wait for
-            self._parts = [part * self._unit / unit for part in self._parts]
+            self._took *= self._unit / unit
             self._unit = unit
-        expected = _dot(self._parts, row)
+        expected = float(np.array(self._parts) @ row)
         seen = milliseconds / self._unit
         most = OUTLIER if self._rounds > CLEAR_AFTER else FIRST_OUTLIER
         seen = min(max(seen, expected / FIRST_OUTLIER), expected * most)
-        pulled = [_dot(line, row) for line in self._doubt]
-        weight = 1.0 / (MEMORY + _dot(pulled, row))
-        error = seen - expected
-        # No part below nothing: two that mostly occur together would drift apart without end, one up and one down.
-        self._parts = [
-            max(part + weight * pull * error, CHEAPEST) for part, pull in zip(self._parts, pulled, strict=True)
-        ]
-        for i in range(4):
-            for j in range(i + 1):  # kept symmetric: what rounding makes of the difference would grow with each round
-                self._doubt[i][j] = self._doubt[j][i] = (self._doubt[i][j] - weight * pulled[i] * pulled[j]) / MEMORY
-        for i in range(4):  # what no round varies must not grow without end
-            if self._doubt[i][i] > DOUBT[i] ** 2:
-                shrink = DOUBT[i] / self._doubt[i][i] ** 0.5
-                for j in range(4):
-                    self._doubt[i][j] *= shrink
-                    self._doubt[j][i] *= shrink
+        # What a round took counts in proportion to it: a long one tells a millisecond less well than a short one.
+        row, seen = row / expected, seen / expected
+        self._seen = MEMORY * self._seen + np.outer(row, row)
+        self._took = MEMORY * self._took + seen * row
+        self._parts = self._solved().tolist()
+
+    def _solved(self) -> Numbers:
+        """The parts that fit best, none of them below `CHEAPEST`."""
+        left, right = self._seen + np.diag(HOLD), self._took + HOLD * PRIOR
+        parts, free = np.full(len(PRIOR), CHEAPEST), np.full(len(PRIOR), True)
+        while free.any():
+            beside = right[free] - left[np.ix_(free, ~free)] @ parts[~free]
+            parts[free] = np.linalg.solve(left[np.ix_(free, free)], beside)
+            if (parts[free] >= CHEAPEST).all():
+                break
+            least = int(np.argmin(np.where(free, parts, np.inf)))
+            parts[least], free[least] = CHEAPEST, False
+        return parts
 
 
 class Trial(IntEnum):
@@ -90,8 +115,11 @@ class Share:
 
     def __init__(self) -> None:
         self.prices = Prices()
-        self._trials = 0
+        self._trials = 0  # whose time was seen
+        self._is_trying = False
         self._budget_ms = 0.0  # for the next trial
+        self._gain_ms: float | None = None  # a round that leaving drafts out brought lately, waiting not counted
+        self._unasked = 0  # rounds since confidences were waited for
 
     def lengths(self, requests: int, offers: Sequence[Sequence[Offer]], others: int) -> list[tuple[int, int]]:
         """Which of its offers each request takes, and how far: (index, drafts). 0 drafts: none.
@@ -113,13 +141,14 @@ class Share:
         self, requests: int, offers: Sequence[Sequence[Offer]], others: int, rate: float
     ) -> list[tuple[int, int]] | None:
         """A trial in place of the best, at first and then as far as the time for it has come together."""
+        self._is_trying = False
         trial = Trial(self._trials % len(Trial))
         tried = [_tried(mine, trial, row) for row, mine in enumerate(offers)]
         tokens, milliseconds = self._expected(requests, offers, tried, others)
         lost_ms = milliseconds - tokens / rate
         if self._trials >= len(Trial) and lost_ms > self._budget_ms:
             return None
-        self._trials += 1
+        self._is_trying = True
         self._budget_ms = max(0.0, self._budget_ms - lost_ms)
         return tried
 
@@ -145,7 +174,8 @@ class Share:
         """The offer and length that gain most when a millisecond is worth `rate` tokens."""
         found, best = (0, 0), 0.0
         draft_ms = self.prices.round_ms(0, 1, 0) - self.prices.round_ms(0, 0, 0)
-        network_ms = self.prices.round_ms(0, 0, 1) - self.prices.round_ms(0, 0, 0)
+        # What drafting costs at all is the same whatever one request does: it counts in the rate of all together.
+        network_ms = self.prices.round_ms(0, 0, 2) - self.prices.round_ms(0, 0, 1)
         for index, offer in enumerate(offers):
             gain = -rate * network_ms if offer.by_network else 0.0
             for count, survival in enumerate(offer.survival, 1):
@@ -157,7 +187,11 @@ class Share:
     def may_cut(self, requests: int, drafts: int, drafted_for: int) -> bool:
         """Whether it can pay to wait for confidences before verifying."""
         whole = self.prices.round_ms(requests, drafts, drafted_for)
-        return whole - self.prices.round_ms(requests, requests, drafted_for) > WORTH_WAITING * whole
+        if whole - self.prices.round_ms(requests, requests, drafted_for) <= WORTH_WAITING * whole:
+            return False
+        self._unasked += 1
+        pays = self._gain_ms is None or self._gain_ms > self.prices.wait_ms
+        return pays or self._unasked > WAIT_AGAIN
 
     def cut(
         self, survivals: Sequence[Sequence[float]], drafted_for: int, *, others: int, drafts: int, tokens: float
@@ -171,10 +205,21 @@ class Share:
         def step_ms(rows: int) -> float:
             return self.prices.round_ms(requests, drafts + rows - len(survivals), drafted_for)
 
-        return divide(survivals, step_ms, tokens)
+        def token_ms(lengths: Sequence[int]) -> float:
+            expected = sum(1.0 + sum(mine[:count]) for mine, count in zip(survivals, lengths, strict=True))
+            return step_ms(len(survivals) + sum(lengths)) / (tokens + expected)
 
-    def learn(self, requests: int, drafts: int, drafted_for: int, milliseconds: float) -> None:
-        self.prices.learn(requests, drafts, drafted_for, milliseconds)
+        lengths = divide(survivals, step_ms, tokens)
+        saved = token_ms([len(mine) for mine in survivals]) / token_ms(lengths) - 1.0
+        gain_ms = saved * step_ms(len(survivals) + sum(lengths))
+        known = gain_ms if self._gain_ms is None else self._gain_ms
+        self._gain_ms = known + (gain_ms - known) / GAIN_ROUNDS
+        self._unasked = 0
+        return lengths
+
+    def learn(self, requests: int, drafts: int, drafted_for: int, milliseconds: float, *, waited: bool = False) -> None:
+        self.prices.learn(requests, drafts, drafted_for, milliseconds, waited=waited)
+        self._trials += self._is_trying
         self._budget_ms += TRIAL_SHARE * milliseconds
 
 
@@ -206,7 +251,3 @@ def divide(survivals: Sequence[Sequence[float]], step_ms: Callable[[int], float]
         best, tokens, rows = rate, tokens + survival, rows + 1
         lengths[request] += 1
     return lengths
-
-
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
