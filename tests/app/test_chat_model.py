@@ -224,6 +224,18 @@ def test_verify_says_identical_and_keeps_the_verdict(make: Open) -> None:
     assert one.chats.path[-1].facts["verdict"]["tokens"] == 6
 
 
+def test_verify_finds_an_answer_that_ended_too_early(make: Open) -> None:
+    """All its tokens are right, but the model alone goes on."""
+    one = make(lambda job: Script(pieces=("abc", "def") if job.request.options.mode is Mode.BASELINE else ("abc",)))
+    one.chats.send("q")
+    one.wait_for_answer()
+    with one.qtbot.waitSignal(one.chats.verified, timeout=5000) as said:
+        assert one.chats.verify(one.chats.path[-1].id)
+    verdict = outcome(said)
+    assert isinstance(verdict, Comparison)
+    assert verdict.verdict is Verdict.DIFFERENT
+
+
 def test_verify_refuses_a_prompt_that_is_no_longer_the_same(make: Open) -> None:
     one = make()
     one.chats.send("q")

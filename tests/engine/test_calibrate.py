@@ -113,6 +113,18 @@ def test_a_hot_or_busy_machine_is_not_measured(loaded: MlxEngine, monkeypatch: p
     with pytest.raises(Unsteady, match=r"busy .load 9\.0.*--force"):
         run(engine, Calibrate())
     assert isinstance(run(engine, Calibrate(force=True))[-1], Done)
+    assert curves_of(engine.info) is not None  # better than a guess
+
+
+def test_figures_of_a_busy_machine_replace_no_better_ones(loaded: MlxEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = started(loaded)
+    run(engine, Calibrate())
+    good, kept = engine.costs.curves, curves_of(engine.info)
+    assert good is not None
+    monkeypatch.setattr(machine, "disturbance", lambda: BUSY)
+    run(engine, Calibrate(force=True))
+    assert engine.costs.curves is good
+    assert curves_of(engine.info) == kept
 
 
 def test_a_cancelled_calibration_keeps_nothing(loaded: MlxEngine) -> None:

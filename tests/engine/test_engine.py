@@ -258,6 +258,8 @@ def test_ids_outside_the_vocabulary_are_refused(token: int, random_engine: MlxEn
     if token > 0:
         with pytest.raises(InvalidRequest, match=f"logit_bias names token {token}"):
             ask(random_engine, "abc", Options(logit_bias={97: 1.0, token: 1.0}))
+        with pytest.raises(InvalidRequest, match=f"stop_ids names token {token}"):
+            ask(random_engine, "abc", Options(stop_ids=(token,)))
 
 
 def test_a_mode_whose_drafter_is_not_loaded_is_refused(root: Path) -> None:

@@ -31,6 +31,12 @@ class Replay:
     ids: tuple[int, ...]
     options: Options
     said: tuple[int, ...]
+    is_whole: bool = False  # it ended by itself, so that the model alone has to end there too
+
+    @property
+    def limit(self) -> int:
+        """Tokens to ask for: one more than were said shows whether the model alone would go on."""
+        return min(len(self.said) + 1, self.options.max_tokens) if self.is_whole else len(self.said)
 
 
 def replays(
@@ -51,6 +57,8 @@ def replays(
         said = tuple(segment["tokens"])
         out.append(Replay(tuple(ids), options_from_json(segment["options"]), said))
         ids = [*ids, *said]
+    if out and path[-1].facts.get("reason") == Finish.STOP.value:
+        out[-1] = replace(out[-1], is_whole=True)
     return tuple(out)
 
 
@@ -105,7 +113,7 @@ class Verification(QObject):
             return
         self._current = self._queue.pop(0)
         self._own = []
-        self._ask(replace(self._current.options, mode=Mode.BASELINE, max_tokens=len(self._current.said), logprobs=None))
+        self._ask(replace(self._current.options, mode=Mode.BASELINE, max_tokens=self._current.limit, logprobs=None))
 
     def _ask(self, options: Options) -> None:
         assert self._current is not None
@@ -142,7 +150,7 @@ class Verification(QObject):
     def _judge(self) -> None:
         assert self._current is not None
         said = list(self._current.said)
-        own = self._own[: len(said)]
+        own = self._own
         self._done += len(said)
         position = first_difference(own, said)
         if position is None:
@@ -167,7 +175,7 @@ class Verification(QObject):
             return
         said = list(self._current.said)
         margins = (self._found[0], self._found[1])
-        self._end(compare(self._own[: len(said)], said, margins, self._info.dtype))
+        self._end(compare(self._own, said, margins, self._info.dtype))
 
     def _end(self, outcome: Comparison | SlipstreamError | None) -> None:
         self._is_over = True

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     _say(console, info, curves, time.time(), as_json=args.json, about=about)
     if state is not None and not args.json:
         console.print(
-            f"[yellow]Unsure[/]: this machine was {state}, and auto starts from these figures now; "
+            f"[yellow]Unsure[/]: this machine was {state}, so these figures replace none that were kept before; "
             "when it rests, run: slipstream calibrate"
         )
     return 0

@@ -112,6 +112,7 @@ class MlxEngine:
             raise ContextFull(len(prompt), self.info.context)
         self._check_ids("prompt", prompt)
         self._check_ids("logit_bias", options.logit_bias)
+        self._check_ids("stop_ids", options.stop_ids)
         cache = self.target.make_cache(self._kv_bits)
         if self._guard is not None:
             self._guard.admit(len(prompt), options.max_tokens, cache)
@@ -223,8 +224,12 @@ class MlxEngine:
         return not job.is_cancelled
 
     def _calibrate(self, job: Job, force: bool) -> Iterator[Event]:
-        """Measure, use what was found from now on, and keep it for the next start. Raises Unsteady."""
-        if not force and (state := machine.disturbance()) is not None:
+        """Measure, use what was found from now on, and keep it for the next start. Raises Unsteady.
+
+        What was forced on a disturbed machine takes no better figures' place, kept or in use.
+        """
+        state = machine.disturbance()
+        if state is not None and not force:
             raise Unsteady(state)
         started = time.monotonic()
         calibration = Calibration(
@@ -237,8 +242,10 @@ class MlxEngine:
             yield Measured(min(done, total), total, calibration.curves)
         else:
             found = calibration.curves
-            self._start_from(found)
-            if self.info.measured_as:
+            is_better = state is None or self.costs.curves is None
+            if is_better:
+                self._start_from(found)
+            if self.info.measured_as and is_better:
                 try:
                     curves.write(self.info.measured_as, found, self._parts)
                 except OSError as error:
