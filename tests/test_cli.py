@@ -544,7 +544,8 @@ def test_calibrate_measures_once_and_shows_it_again(run: Run, tmp_path: Path, mo
     assert {**shown, "at_s": 0} == {**measured, "at_s": 0}
     out = run("calibrate", *model, "--show")[1]
     assert "DSpark drafts" in out and "Unsure" not in out
-    assert "Unsure: this machine was busy (load 9.0), so these figures replace none" in run("calibrate", *model, "--force")[1]
+    said = run("calibrate", *model, "--force")[1]
+    assert "Unsure: this machine was busy (load 9.0), so these figures replace none" in said
 
 
 def test_what_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ from slipstream.engine.decide import Chooser  # noqa: E402
 from slipstream.engine.engine import MlxEngine, open_engine  # noqa: E402
 from slipstream.engine.pair import Pair  # noqa: E402
 from slipstream.engine.policy import Policy  # noqa: E402
-from slipstream.engine.round import Decoding, Step  # noqa: E402
+from slipstream.engine.round import Decoding, Step, decode_round  # noqa: E402
 from slipstream.engine.share import Share  # noqa: E402
 from slipstream.errors import SlipstreamError  # noqa: E402
 from slipstream.events import Delta, Done, Event, Failed, Report  # noqa: E402
@@ -136,13 +136,12 @@ def watch(engine: MlxEngine) -> Profile:
 
 def count_rounds(rounds: list[int]) -> None:
     """Note how many requests share each round from now on."""
-    original = batch.decode_round
 
     def counted(target: Target, rows: Sequence[Decoding], share: Share | None = None) -> list[Step | SlipstreamError]:
         rounds.append(len(rows))
-        return original(target, rows, share)
+        return decode_round(target, rows, share)
 
-    batch.decode_round = counted
+    setattr(batch, decode_round.__name__, counted)
 
 
 def run(engine: MlxEngine, profile: Profile, mode: Mode, max_tokens: int) -> int:

@@ -262,8 +262,10 @@ class Fused:
         embedded = self._embed(tokens)
         normed, found = self._stack.run(embedded, at, buffers, writes=True)
         head = self._head if tokens.shape[0] <= HEAD_ROWS else None
-        is_ours = head is not None and head.dtype == normed.dtype
-        logits = head(found[-1], norm=self._stack.norm) if is_ours else self._logits(normed)
+        if head is not None and head.dtype == normed.dtype:
+            logits = head(found[-1], norm=self._stack.norm)
+        else:
+            logits = self._logits(normed)
         return [logits, *(embedded if tap < 0 else found[tap] for tap in taps)]
 
 
