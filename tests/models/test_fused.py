@@ -159,7 +159,7 @@ def load(folder: Path, mode: Mode, target: Target, markov: str = "") -> DSpark |
 @pytest.mark.parametrize(
     ("mode", "markov"),
     [
-        (Mode.DSPARK, "vanilla"),
+        pytest.param(Mode.DSPARK, "vanilla", marks=pytest.mark.slow),
         pytest.param(Mode.DSPARK, "gated", marks=pytest.mark.slow),
         pytest.param(Mode.DSPARK, "rnn", marks=pytest.mark.slow),
         pytest.param(Mode.DFLASH, "", marks=pytest.mark.slow),
