@@ -221,11 +221,15 @@ def main() -> None:
             run(engine, profile, mode, 16)  # kernels, caches of names, the planner's first measurements
             measured(profile, mode, run(engine, profile, mode, args.max_tokens))
         return
-    profiles: queue.SimpleQueue[Profile] = queue.SimpleQueue()
+    profiles: queue.SimpleQueue[Profile | BaseException] = queue.SimpleQueue()
     rounds: list[int] = []
 
     def opened(_: Report) -> MlxEngine:
-        engine = open_engine(pair)
+        try:
+            engine = open_engine(pair)
+        except BaseException as error:
+            profiles.put(error)
+            raise
         profile = watch(engine)
         profile.calibrate()
         count_rounds(rounds)
@@ -235,6 +239,8 @@ def main() -> None:
     inbox = Inbox()
     thread = start(inbox, opened, lambda _: None)
     profile = profiles.get()
+    if isinstance(profile, BaseException):
+        raise profile
     for mode in modes:
         run_together(inbox, profile, rounds, mode, 32, args.streams)
         shared = run_together(inbox, profile, rounds, mode, args.max_tokens, args.streams)

@@ -15,7 +15,7 @@ home=${TRAIN_HOME:-/tmp/bench/train}
 prompts=${PROMPTS:-.prompts/train.jsonl}
 dev=${DEV:-.prompts/dev.jsonl}
 python=${PYTHON:-python3}
-export MLX_PTX_CACHE_DIR=${MLX_PTX_CACHE_DIR:-/tmp/ptx} MLX_MAX_OPS_PER_BUFFER=${MLX_MAX_OPS_PER_BUFFER:-100}
+export MLX_PTX_CACHE_DIR=${MLX_PTX_CACHE_DIR:-/tmp/ptx} MLX_MAX_OPS_PER_BUFFER=${MLX_MAX_OPS_PER_BUFFER:-40}
 export TOKENIZERS_PARALLELISM=true
 mkdir -p "$home" "$MLX_PTX_CACHE_DIR"
 if [ -e .prompts/ptx.tar.xz ] && [ -z "$(ls -A "$MLX_PTX_CACHE_DIR")" ]; then

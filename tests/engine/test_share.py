@@ -148,3 +148,40 @@ def test_a_round_waits_for_confidences_only_where_that_pays() -> None:
             share.learn(4, 0, 0, 4.0)
             waits += waited and number >= 100
         assert (waits > 50) is expected
+
+
+@pytest.mark.parametrize("stall", [3.0, 20.0])
+def test_a_first_round_that_waited_for_something_else_is_forgotten(stall: float) -> None:
+    machine = MACHINES["drafts for all at once"]
+    prices = Prices()
+    prices.learn(8, 0, 0, stall * machine(8, 0, 0))
+    for drafts, drafted_for in 3 * ((0, 0), (80, 8), (40, 4), (8, 8)):
+        prices.learn(8, drafts, drafted_for, machine(8, drafts, drafted_for))
+    for drafts, drafted_for in ((0, 0), (80, 8)):
+        assert prices.round_ms(8, drafts, drafted_for) == pytest.approx(machine(8, drafts, drafted_for), rel=0.15)
+
+
+def test_copies_alone_are_taken_where_networks_do_not_pay_together() -> None:
+    """Each request for itself would rather ask its network, whose pass all of them pay."""
+    machine = MACHINES["drafts for all at once"]
+    share = Share()
+    for _ in range(60):
+        for drafts, drafted_for in ((0, 0), (10, 2), (5, 1), (2, 2), (4, 0)):
+            share.prices.learn(2, drafts, drafted_for, machine(2, drafts, drafted_for))
+    share._trials, share._budget_ms = 4, 0.0
+    offers = [[Offer([0.3, 0.1], False), Offer([0.45, 0.18, 0.07], True)] for _ in range(2)]
+    chosen = share.lengths(2, offers, 0)
+    assert all(index == 0 and count for index, count in chosen)
+
+
+def test_rounds_without_a_choice_are_no_trials() -> None:
+    share = Share()
+    for _ in range(6):
+        share.lengths(2, [[], []], 5)
+        share.learn(2, 5, 2, 10.0)
+    offers = [[Offer([0.9] * 7, True)] for _ in range(2)]
+    trials = []
+    for _ in range(4):
+        trials.append([count for _, count in share.lengths(2, offers, 0)])
+        share.learn(2, sum(trials[-1]), sum(map(bool, trials[-1])), 10.0 + sum(trials[-1]))
+    assert trials == [[0, 0], [7, 7], [7, 0], [1, 1]]

@@ -92,5 +92,5 @@ def rate(kind: type[Share], chances: Sequence[float]) -> float:
     ],
 )
 def test_auto_is_hardly_slower_than_the_better_of_plain_and_whole_blocks(chances: tuple[float, ...]) -> None:
-    """`chances`: of each request's every draft to be kept. Short answers: trials and first rounds are in them."""
+    """`chances`: of each request's every draft to be kept."""
     assert rate(Share, chances) >= 0.92 * max(rate(Whole, chances), rate(Nobody, chances))

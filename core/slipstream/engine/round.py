@@ -73,6 +73,12 @@ class Part:
         else:
             self.proposal = planned
 
+    def cut(self, count: int) -> None:
+        """Verify the first so many of the drafts alone, which are evaluated."""
+        if count < len(self.proposal):
+            self.left_out = ints(self.proposal.tokens)[count]
+            self.proposal = self.proposal.first(count)
+
     @property
     def expected(self) -> list[float]:
         """Probability of each draft to be kept, as far as is known without asking the drafter."""
@@ -123,13 +129,14 @@ def decode_round(target: Target, rows: Sequence[Decoding], share: Share | None =
     forwards = target.forward_rows([part.row.verifying(part) for part in going], taps)
     for part, forward in zip(going, forwards, strict=True):
         part.forward = forward
+    ran = len(going), sum(len(part.proposal) for part in going), len(asked)
     each(lambda part: part.row.decide(part))
     mx.eval([[*part.decision.arrays, *part.drafts] for part in going])  # the round's one wait for the device
     milliseconds = 1000 * (time.perf_counter() - began) if Graphs.made == graphs else None
     observe([part.row.keep(part, milliseconds if share is None else None) for part in going])
     mx.async_eval([part.row.contexts for part in going])  # while Python gets on with the next round
     if share is not None and milliseconds is not None:
-        share.learn(len(going), sum(len(part.proposal) for part in going), len(asked), milliseconds, waited=waited)
+        share.learn(*ran, milliseconds, waited=waited)
     each(lambda part: part.row.finish(part))
     return [part.step if part.error is None else part.error for part in parts]
 
@@ -170,7 +177,7 @@ def _cut(share: Share, parts: Sequence[Part]) -> bool:
         tokens=sum(1 + sum(part.expected) for part in others),
     )
     for part, count in zip(judged, lengths, strict=True):
-        part.proposal = part.proposal.first(count)
+        part.cut(count)
     return True
 
 
@@ -294,10 +301,7 @@ class Decoding:
         if policy is not None and proposal.confidence is not None and policy.waits:
             mx.eval(proposal.tokens, proposal.confidence)
             part.offered = tuple(floats(proposal.confidence))
-            count = policy.cut(part.source, part.offered)
-            if count < len(proposal):
-                part.left_out = ints(proposal.tokens)[count]
-                part.proposal = proposal.first(count)
+            part.cut(policy.cut(part.source, part.offered))
 
     def verifying(self, part: Part) -> tuple[mx.array, TargetCache]:
         """What the target is to run, after what its cache holds."""

@@ -20,9 +20,9 @@ Numbers: TypeAlias = NDArray[np.float64]
 
 # What a shared round is taken to cost before one was measured, in plain forwards: fixed, for each request, for each
 # verified draft, for each request drafted for, if a network drafts at all, and if its confidences are waited for.
-PRIOR = np.array([0.8, 0.08, 0.03, 0.08, 0.15, 0.05])
+PRIOR = np.array([0.8, 0.08, 0.03, 0.08, 0.15, 0.12])
 NOISE = 0.1  # of what a round takes, beside it
-HOLD = (NOISE / np.array([0.5, 0.3, 0.3, 0.8, 0.8, 0.3])) ** 2  # by the standard deviations of these
+HOLD = (NOISE / np.array([0.5, 0.3, 0.3, 0.8, 0.8, 0.1])) ** 2  # by the standard deviations of these
 MEMORY = 0.99  # of what a round taught, with each later one
 OUTLIER = 2.0  # a round that took so many times longer than expected teaches no more than that,
 CLEAR_AFTER = 8  # once so many rounds have shown what is to be expected
@@ -71,18 +71,22 @@ class Prices:
     def learn(self, requests: int, drafts: int, drafted_for: int, milliseconds: float, *, waited: bool = False) -> None:
         row = np.array([1.0, requests, drafts, drafted_for, drafted_for > 0, waited])
         self._rounds += 1
-        unit = milliseconds / float(PRIOR @ row)
+        size = float(PRIOR @ row)
+        unit = milliseconds / size
         if not self._unit:
             self._unit = unit
-        elif self._rounds <= CLEAR_AFTER and unit < self._unit:  # rounds before it had something else to wait for
-            self._took *= self._unit / unit
-            self._unit = unit
+        elif self._rounds <= CLEAR_AFTER and unit < self._unit:
+            # Rounds before it had something else to wait for, so nothing that they showed is worth keeping.
+            self._unit, self._parts = unit, PRIOR.tolist()
+            self._seen[:] = 0.0
+            self._took[:] = 0.0
         expected = float(np.array(self._parts) @ row)
         seen = milliseconds / self._unit
         most = OUTLIER if self._rounds > CLEAR_AFTER else FIRST_OUTLIER
-        seen = min(max(seen, expected / FIRST_OUTLIER), expected * most)
-        # What a round took counts in proportion to it: a long one tells a millisecond less well than a short one.
-        row, seen = row / expected, seen / expected
+        seen = min(max(seen, expected / FIRST_OUTLIER), max(expected, size) * most)
+        # A long round tells a millisecond less well than a short one. By what was taken before, not by what was
+        # learned, as in the line above: a price that once was too low would stay so.
+        row, seen = row / size, seen / size
         self._seen = MEMORY * self._seen + np.outer(row, row)
         self._took = MEMORY * self._took + seen * row
         self._parts = self._solved().tolist()
@@ -126,22 +130,35 @@ class Share:
 
         `others`: drafts of requests that have no choice.
         """
+        # What drafting costs at all is no single request's: with networks and without them are two searches.
+        free = [[None if offer.by_network else offer for offer in mine] for mine in offers]
+        chosen, rate = max(
+            (self._search(requests, which, offers, others) for which in (free, offers)), key=lambda found: found[1]
+        )
+        return self._try(requests, offers, others, rate) or chosen
+
+    def _search(
+        self, requests: int, allowed: Sequence[Sequence[Offer | None]], offers: Sequence[Sequence[Offer]], others: int
+    ) -> tuple[list[tuple[int, int]], float]:
+        """What brings most of what is `allowed`, and its tokens per millisecond."""
         chosen = [(0, 0)] * len(offers)
         rate = self._rate(requests, offers, chosen, others)
         # Each request's best answer to a rate gives a better rate, until it gives the same (Dinkelbach 1967).
         for _ in range(TURNS):
-            better = [self._best(mine, rate) for mine in offers]
+            better = [self._best(mine, rate) for mine in allowed]
             its_rate = self._rate(requests, offers, better, others)
             if its_rate <= rate:
                 break
             chosen, rate = better, its_rate
-        return self._try(requests, offers, others, rate) or chosen
+        return chosen, rate
 
     def _try(
         self, requests: int, offers: Sequence[Sequence[Offer]], others: int, rate: float
     ) -> list[tuple[int, int]] | None:
         """A trial in place of the best, at first and then as far as the time for it has come together."""
         self._is_trying = False
+        if not any(offers):  # nobody has a choice
+            return None
         trial = Trial(self._trials % len(Trial))
         tried = [_tried(mine, trial, row) for row, mine in enumerate(offers)]
         tokens, milliseconds = self._expected(requests, offers, tried, others)
@@ -170,13 +187,15 @@ class Share:
                 drafted_for += mine[index].by_network
         return tokens, self.prices.round_ms(requests, drafts, drafted_for)
 
-    def _best(self, offers: Sequence[Offer], rate: float) -> tuple[int, int]:
+    def _best(self, offers: Sequence[Offer | None], rate: float) -> tuple[int, int]:
         """The offer and length that gain most when a millisecond is worth `rate` tokens."""
         found, best = (0, 0), 0.0
         draft_ms = self.prices.round_ms(0, 1, 0) - self.prices.round_ms(0, 0, 0)
         # What drafting costs at all is the same whatever one request does: it counts in the rate of all together.
         network_ms = self.prices.round_ms(0, 0, 2) - self.prices.round_ms(0, 0, 1)
         for index, offer in enumerate(offers):
+            if offer is None:
+                continue
             gain = -rate * network_ms if offer.by_network else 0.0
             for count, survival in enumerate(offer.survival, 1):
                 gain += survival - rate * draft_ms

@@ -33,9 +33,8 @@ def prepare() -> Path | None:
     is off there: MLX keeps one of its plans for every length of the context, and verification meets a new length in
     each round, so that every round would build new plans (tens of milliseconds each). A CUDA graph holds 40 operations
     instead of 20: a forward of a small model has about 160, and each graph costs the processor time, but the device
-    waits for the first. New shapes of
-    graphs are no fault: MLX counts them over a process's life and gives up after 800, which a server of many widths
-    comes to in the end.
+    waits for the first. New shapes of graphs are no fault: MLX counts them over a process's life and gives up after
+    800, which a server of many widths comes to in the end.
     """
     os.environ.setdefault("MLX_ENABLE_TF32", "0")
     os.environ.setdefault("MLX_CUDA_USE_CUDNN_SDPA", "0")

@@ -119,9 +119,9 @@ class Products:
         qkv, out, gate_up, down = found
         if qkv is None or out is None or gate_up is None or down is None:
             return None
-        has_room = all(each.bias is None for each in (out, gate_up, down))
+        is_plain = all(each.bias is None for each in (out, gate_up, down))
         dtypes = {each.dtype for each in (qkv, out, gate_up, down)} | {norm.weight.dtype for norm in layer.norms}
-        return cls(qkv, out, gate_up, down) if has_room and len(dtypes) == 1 else None
+        return cls(qkv, out, gate_up, down) if is_plain and len(dtypes) == 1 else None
 
 
 class Stack:
@@ -135,7 +135,8 @@ class Stack:
         self._eps = {each.eps: mx.array([each.eps], dtype=mx.float32) for each in norms}
         mx.eval(list(self._eps.values()), [layer.heads.arrays for layer in layers])
         ours = [Products.of(layer) for layer in layers] if is_deep else []
-        self._products = [each for each in ours if each is not None]
+        known = [each for each in ours if each is not None]
+        self._products = known if len(known) == len(layers) else []
 
     @property
     def norm(self) -> Norm:
@@ -149,10 +150,10 @@ class Stack:
 
         `at`, and `buffers` of each layer, as `attend` takes them.
         """
-        is_ours = len(self._products) == len(self.layers) and hidden.dtype == self._products[0].qkv.dtype
-        return (self._five if is_ours else self._eight)(hidden, at, buffers, writes=writes)
+        is_ours = bool(self._products) and hidden.dtype == self._products[0].qkv.dtype
+        return (self._with_our_products if is_ours else self._with_mlx_products)(hidden, at, buffers, writes=writes)
 
-    def _five(
+    def _with_our_products(
         self, hidden: mx.array, at: mx.array, buffers: Sequence[Sequence[mx.array]], *, writes: bool
     ) -> tuple[mx.array, list[mx.array]]:
         """Five operations a layer."""
@@ -165,7 +166,7 @@ class Stack:
             found.append(hidden)
         return self._norm(hidden), found
 
-    def _eight(
+    def _with_mlx_products(
         self, hidden: mx.array, at: mx.array, buffers: Sequence[Sequence[mx.array]], *, writes: bool
     ) -> tuple[mx.array, list[mx.array]]:
         """Eight, with MLX's products."""

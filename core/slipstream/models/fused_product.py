@@ -270,6 +270,7 @@ class Product:
         elif type(module) in (nn.Linear, nn.Embedding) and module.weight.shape[1] % PLAIN_GROUP == 0:
             group, bits, weight = PLAIN_GROUP, 16, module.weight.view(mx.uint32)
             scales = biases = module.weight
+            mx.eval(weight)  # a view that is still to be made would be made in every graph
         else:
             return None
         if scales.dtype not in HALVES or (bias is not None and bias.dtype != scales.dtype):

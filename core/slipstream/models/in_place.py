@@ -52,10 +52,10 @@ class InPlaceCache(mlx_caches.KVCache):
 
     def _given(self, array: mx.array | None) -> Any:
         self.pending.settle()
-        self._is_shared()
+        self._hand_out()
         return array
 
-    def _is_shared(self) -> None:
+    def _hand_out(self) -> None:
         self._own = False
         self.pending.buffers = None
 
@@ -66,7 +66,7 @@ class InPlaceCache(mlx_caches.KVCache):
     @keys.setter
     def keys(self, keys: mx.array | None) -> None:
         self._keys = keys
-        self._is_shared()
+        self._hand_out()
 
     @property
     def values(self) -> Any:
@@ -75,7 +75,7 @@ class InPlaceCache(mlx_caches.KVCache):
     @values.setter
     def values(self, values: mx.array | None) -> None:
         self._values = values
-        self._is_shared()
+        self._hand_out()
 
     def buffers(self, rows: int) -> tuple[mx.array, mx.array]:
         """Keys and values of its own, with room for `rows` more, to be written into."""
