@@ -26,6 +26,18 @@ WARPS = 12  # of a block, at most
 REGISTERS = 64  # of a thread, for the weights that it asks for at once, at most
 PLAIN_GROUP = 64  # inputs that are taken together where weights are not packed
 
+HALF_TYPES = (("__nv_bfloat16", "bf16"), ("__half", "f16"))  # in CUDA, and in PTX
+
+MULTIPLY = """__device__ inline void multiply(
+    float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], const @TYPE@*) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.@KIND@.@KIND@.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+"""
+
 HEADER = (
     SUM_OF_WARP
     + """
@@ -71,24 +83,9 @@ __device__ inline void weights_of(const unsigned (&words)[WORDS], int step, unsi
 }
 
 #ifndef ON_CPU
-__device__ inline void multiply(
-    float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], const __nv_bfloat16*) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-__device__ inline void multiply(
-    float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], const __half*) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-#endif
+"""
+    + "\n".join(MULTIPLY.replace("@TYPE@", type_).replace("@KIND@", kind) for type_, kind in HALF_TYPES)
+    + """#endif
 """
 )
 
